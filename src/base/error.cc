@@ -1,0 +1,11 @@
+#include "base/error.h"
+
+#include <system_error>
+
+namespace topoccl {
+
+void throwSystemError(const std::string& what, int error) {
+  throw Error(Code::SystemError, concat(what, ": ", std::generic_category().message(error)));
+}
+
+}  // namespace topoccl

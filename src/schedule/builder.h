@@ -1,0 +1,47 @@
+// Writes schedules: what emitters call. One builder makes the schedule of one rank.
+#pragma once
+
+#include <initializer_list>
+#include <vector>
+
+#include "schedule/step.h"
+
+namespace topoccl {
+
+class ScheduleBuilder {
+ public:
+  ScheduleBuilder(int ranks, int rank, uint32_t chunks);
+
+  // The connection with that key; made on first mention. `rank` must be `from` or one of the readers.
+  Operand send(std::vector<int> readers, int channel, int tag);
+  Operand receive(int from, std::vector<int> readers, int channel, int tag);
+  Operand send(int to, int channel, int tag) { return send(std::vector<int>{to}, channel, tag); }
+  Operand receive(int from, int channel, int tag) {
+    return receive(from, {schedule_.rank}, channel, tag);
+  }
+
+  // Starts a lane; the steps that follow belong to it.
+  void lane();
+
+  // inChunk == outChunk == chunk.
+  void step(const std::vector<Operand>& inputs, const std::vector<Operand>& outputs, uint32_t chunk,
+            uint32_t span = 1, bool final = false);
+  void step(const std::vector<Operand>& inputs, const std::vector<Operand>& outputs, uint32_t inChunk,
+            uint32_t outChunk, uint32_t span, bool final);
+
+  void scratch(uint32_t chunks) { schedule_.scratchChunks = chunks; }
+  void minSlots(uint32_t slots) { schedule_.minSlots = slots; }
+
+  Schedule take() { return std::move(schedule_); }
+
+ private:
+  uint32_t connection(Connection key);
+
+  Schedule schedule_;
+};
+
+inline constexpr Operand kIn{Place::In};
+inline constexpr Operand kOut{Place::Out};
+inline constexpr Operand kScratch{Place::Scratch};
+
+}  // namespace topoccl
