@@ -19,6 +19,12 @@
 
 namespace topoccl {
 
+enum class Collective : uint8_t { AllReduce };
+
+// How a slot says that it is full: with its own header line (Packet, for latency) or by a counter after the
+// data (Bulk).
+enum class Protocol : uint8_t { Packet, Bulk };
+
 // Where an operand's data lives. Receive and Send name a connection, the others one of the call's buffers.
 enum class Place : uint8_t { Receive, Send, In, Out, Scratch };
 

@@ -1,0 +1,47 @@
+// The host driver: one thread steps the lanes of all its ranks, each rank's works in order, different ranks
+// interleaved, and waits in one place when none of them can move.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "executor/plan.h"
+#include "executor/waiter.h"
+
+namespace topoccl {
+
+// One collective call of one rank. `open()` is asked until it gives the plan: connections are made on first
+// use and a peer may come later, while the driver goes on with its other ranks.
+class Work {
+ public:
+  virtual ~Work() = default;
+
+  // The plan, or nullptr when a peer has not made its end of a connection yet. Throws Error.
+  virtual Plan* open() = 0;
+
+  // The plan refused to go on (see Plan::failure). Reports it where the user will look.
+  virtual void failed(const Plan& plan) = 0;
+
+  // Asked now and then while the work waits, at least once per kLongestSleep. True: give up, the reason has
+  // been reported. `plan` is nullptr while the work is not open yet.
+  virtual bool giveUp(const Plan* plan) = 0;
+
+  CallContext context;
+  CombineFunction combine = nullptr;
+};
+
+// The works of one rank, run one after the other. A failure ends the queue.
+struct WorkQueue {
+  std::span<Work* const> works;
+  size_t current = 0;
+  Plan* plan = nullptr;  // of works[current], once it is open and started
+  bool failed = false;
+
+  bool finished() const { return failed || current == works.size(); }
+};
+
+// Runs until every queue is finished. `waiter` was reset for the doorbells of these ranks. Errors thrown by
+// Work::open pass through after the queue is marked as failed; the others run on first.
+void drive(std::span<WorkQueue> queues, Waiter& waiter);
+
+}  // namespace topoccl
