@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <cctype>
+#include <fstream>
 #include <optional>
 
 #include "algorithms/catalog.h"
@@ -231,6 +232,14 @@ RangeTable RangeTable::parse(std::string_view text) {
     if (!fields.empty()) table.rows_.push_back(parseRow(line, fields));
   }
   return table;
+}
+
+RangeTable RangeTable::load(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!(text << file.rdbuf()))
+    throw Error(Code::SystemError, concat("TOPOCCL_RANGE_TABLE=", path, ": cannot read a range table from this file"));
+  return parse(text.str());
 }
 
 std::string RangeTable::print() const {

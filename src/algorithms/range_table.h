@@ -58,6 +58,9 @@ class RangeTable {
   // The constants this library was measured with (docs/measurements).
   static RangeTable builtIn();
 
+  // The table in a file. Throws SystemError naming it, or as parse().
+  static RangeTable load(const std::string& path);
+
   // Throws InvalidArgument naming the line, what stands there and what is expected.
   static RangeTable parse(std::string_view text);
 

@@ -11,21 +11,21 @@ bool step(WorkQueue& queue) {
   bool moved = false;
   while (!queue.finished()) {
     Work& work = *queue.works[queue.current];
-    if (queue.plan == nullptr) {
-      queue.plan = work.open();
-      if (queue.plan == nullptr) return moved;
-      queue.plan->start(work.context, work.combine);
+    if (queue.running == nullptr) {
+      queue.running = work.open();
+      if (queue.running == nullptr) return moved;
+      queue.running->start(work.context, work.combine);
       moved = true;
     }
-    const Progress progress = queue.plan->advance();
+    const Progress progress = queue.running->advance();
     if (progress == Progress::Waiting) return moved;
     if (progress == Progress::Moved) return true;
     if (progress == Progress::Failed) {
-      work.failed(*queue.plan);
+      work.failed(*queue.running);
       queue.failed = true;
       return true;
     }
-    queue.plan = nullptr;
+    queue.running = nullptr;
     ++queue.current;
     moved = true;
   }
@@ -54,10 +54,10 @@ void drive(std::span<WorkQueue> queues, Waiter& waiter) {
       waiter.moved();
       continue;
     }
-    const bool look = waiting->plan != nullptr && waiter.wantsBlocker();
-    if (!waiter.idle(look ? waiting->plan->blocker() : nullptr)) continue;
+    const bool look = waiting->running != nullptr && waiter.wantsBlocker();
+    if (!waiter.idle(look ? waiting->running->blocker() : nullptr)) continue;
     for (WorkQueue& queue : queues)
-      if (!queue.finished() && queue.works[queue.current]->giveUp(queue.plan)) queue.failed = true;
+      if (!queue.finished() && queue.works[queue.current]->giveUp(queue.running)) queue.failed = true;
   }
   waiter.finish();
   if (thrown) std::rethrow_exception(thrown);

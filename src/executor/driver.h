@@ -5,26 +5,26 @@
 #include <cstdint>
 #include <span>
 
-#include "executor/plan.h"
+#include "executor/bound_schedule.h"
 #include "executor/waiter.h"
 
 namespace topoccl {
 
-// One collective call of one rank. `open()` is asked until it gives the plan: connections are made on first
+// One collective call of one rank. `open()` is asked until it gives the bound schedule: connections are made on first
 // use and a peer may come later, while the driver goes on with its other ranks.
 class Work {
  public:
   virtual ~Work() = default;
 
-  // The plan, or nullptr when a peer has not made its end of a connection yet. Throws Error.
-  virtual Plan* open() = 0;
+  // The bound schedule, or nullptr when a peer has not made its end of a connection yet. Throws Error.
+  virtual BoundSchedule* open() = 0;
 
-  // The plan refused to go on (see Plan::failure). Reports it where the user will look.
-  virtual void failed(const Plan& plan) = 0;
+  // It refused to go on (see BoundSchedule::failure). Reports it where the user will look.
+  virtual void failed(const BoundSchedule& running) = 0;
 
   // Asked now and then while the work waits, at least once per kLongestSleep. True: give up, the reason has
-  // been reported. `plan` is nullptr while the work is not open yet.
-  virtual bool giveUp(const Plan* plan) = 0;
+  // been reported. `running` is nullptr while the work is not open yet.
+  virtual bool giveUp(const BoundSchedule* running) = 0;
 
   CallContext context;
   CombineFunction combine = nullptr;
@@ -34,7 +34,7 @@ class Work {
 struct WorkQueue {
   std::span<Work* const> works;
   size_t current = 0;
-  Plan* plan = nullptr;  // of works[current], once it is open and started
+  BoundSchedule* running = nullptr;  // of works[current], once it is open and started
   bool failed = false;
 
   bool finished() const { return failed || current == works.size(); }

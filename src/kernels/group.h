@@ -1,21 +1,27 @@
-// Who does a step together: one host thread, or the threads of a block. Cooperative code takes a Group and
-// never reads a thread index itself.
-//
-//   rank()   this thread's index in the group          size()   how many there are
-//   sync()   returns when all are there; what they wrote before is visible after
+// The threads that work on one call together. Cooperative code asks its Group and nobody else who it is.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 
 #include "base/portable.h"
 
 namespace topoccl {
 
-// One host thread on its own.
-struct SingleThread {
-  TOPOCCL_HOST_DEVICE static constexpr uint32_t rank() { return 0; }
-  TOPOCCL_HOST_DEVICE static constexpr uint32_t size() { return 1; }
-  TOPOCCL_HOST_DEVICE static void sync() {}
+// rank() in [0, size()); sync() returns once all threads of the group called it, and what each wrote before
+// is visible to all after.
+template <class T>
+concept Group = requires(const T& group) {
+  { group.rank() } -> std::convertible_to<uint64_t>;
+  { group.size() } -> std::convertible_to<uint64_t>;
+  group.sync();
+};
+
+// A thread by itself: what a host rank is.
+struct SoloGroup {
+  TOPOCCL_HOST_DEVICE constexpr uint64_t rank() const { return 0; }
+  TOPOCCL_HOST_DEVICE constexpr uint64_t size() const { return 1; }
+  TOPOCCL_HOST_DEVICE constexpr void sync() const {}
 };
 
 }  // namespace topoccl

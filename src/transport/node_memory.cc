@@ -31,9 +31,18 @@ uint64_t NodeMemory::bytes(int nodeRanks) {
   return boardBytes(nodeRanks) + static_cast<uint64_t>(nodeRanks) * kRegionBytes;
 }
 
-NodeMemory::NodeMemory(void* memory, int nodeRanks, std::shared_ptr<void> owner)
-    : owner_(std::move(owner)), nodeRanks_(nodeRanks) {
-  auto* const base = static_cast<unsigned char*>(memory);
+MemoryFile NodeMemory::make(int nodeRanks, bool shared) {
+  if (!shared) return MemoryFile::anonymous(bytes(nodeRanks));
+  MemoryFile memory = MemoryFile::createSparse(bytes(nodeRanks), "topoccl-node");
+  // What readers look at before any ring is made.
+  memory.reserve(0, boardBytes(nodeRanks));
+  for (int i = 0; i < nodeRanks; ++i)
+    memory.reserve(boardBytes(nodeRanks) + static_cast<uint64_t>(i) * kRegionBytes, sizeof(Region));
+  return memory;
+}
+
+NodeMemory::NodeMemory(MemoryFile memory, int nodeRanks) : memory_(std::move(memory)), nodeRanks_(nodeRanks) {
+  auto* const base = reinterpret_cast<unsigned char*>(memory_.data());
   poison_ = reinterpret_cast<uint64_t*>(base);
   lines_ = reinterpret_cast<RankLine*>(base + kLineBytes);
   regions_ = base + boardBytes(nodeRanks);
@@ -52,6 +61,9 @@ RingView NodeMemory::makeRing(int producer, uint64_t key, RingShape shape) {
                 concat("no room for another connection: it needs ", need, " bytes; ", used, " of ",
                        kRegionBytes, " bytes and ", region.entryCount, " of ", kDirectoryEntries,
                        " entries are in use on node rank ", producer, "; lower TOPOCCL_SLOT_BYTES"));
+  memory_.reserve(static_cast<uint64_t>(reinterpret_cast<unsigned char*>(&region) -
+                                        reinterpret_cast<unsigned char*>(memory_.data())) + used,
+                  need);
   region.usedBytes = used + need;
   RingView ring(reinterpret_cast<unsigned char*>(&region) + used, shape);
   ring.description() = {kRingMagic, shape};

@@ -13,8 +13,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
+#include "base/memory_file.h"
 #include "kernels/doorbell.h"
 #include "kernels/slot_ring.h"
 
@@ -62,8 +62,12 @@ class NodeMemory {
   // Bytes for that many ranks.
   static uint64_t bytes(int nodeRanks);
 
-  // `memory` starts out zero and is kept alive by `owner`.
-  NodeMemory(void* memory, int nodeRanks, std::shared_ptr<void> owner);
+  // Makes the memory for that many ranks: a file to share with other processes, or memory of this one. Throws
+  // SystemError.
+  static MemoryFile make(int nodeRanks, bool shared);
+
+  // `memory` has bytes(nodeRanks) and was made by make() here or in another process.
+  NodeMemory(MemoryFile memory, int nodeRanks);
 
   int nodeRanks() const { return nodeRanks_; }
   RankLine& line(int nodeRank) const { return lines_[nodeRank]; }
@@ -88,7 +92,7 @@ class NodeMemory {
   struct Region;
   Region& region(int nodeRank) const;
 
-  std::shared_ptr<void> owner_;
+  MemoryFile memory_;
   int nodeRanks_;
   uint64_t* poison_;
   RankLine* lines_;

@@ -22,12 +22,12 @@ struct HostMover {
 
 enum class Progress : uint8_t { Moved, Waiting, Done, Failed };
 
-class Plan {
+class BoundSchedule {
  public:
   // `endpoints[i]` belongs to schedule.connections[i]; offers are set up here.
-  Plan(Schedule schedule, std::vector<Endpoint> endpoints);
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
+  BoundSchedule(Schedule schedule, std::vector<Endpoint> endpoints);
+  BoundSchedule(const BoundSchedule&) = delete;
+  BoundSchedule& operator=(const BoundSchedule&) = delete;
 
   const Schedule& schedule() const { return schedule_; }
 
@@ -38,6 +38,7 @@ class Plan {
   Progress advance();
 
   const MachineFailure& failure() const { return machine_.failure(); }
+  uint64_t call() const { return machine_.context().call; }
 
   // The first thing an unfinished lane waits for; lane is UINT32_MAX when it is peers that still read
   // this rank's buffers.
@@ -68,7 +69,7 @@ class Plan {
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   uint32_t lanesLeft_ = 0;
-  MemoryMachine<SingleThread, HostMover> machine_;
+  MemoryMachine<SoloGroup, HostMover> machine_;
 };
 
 }  // namespace topoccl

@@ -1,4 +1,4 @@
-#include "executor/plan.h"
+#include "executor/bound_schedule.h"
 
 #include <algorithm>
 #include <utility>
@@ -29,7 +29,7 @@ bool onlyStores(const Schedule& schedule, const Step& step) {
 
 }  // namespace
 
-Plan::Plan(Schedule schedule, std::vector<Endpoint> endpoints)
+BoundSchedule::BoundSchedule(Schedule schedule, std::vector<Endpoint> endpoints)
     : schedule_(std::move(schedule)),
       view_(view(schedule_)),
       endpoints_(std::move(endpoints)),
@@ -43,7 +43,7 @@ Plan::Plan(Schedule schedule, std::vector<Endpoint> endpoints)
     if (endpoints_[i].direct && schedule_.connections[i].from == schedule_.rank) referencing_.push_back(i);
 }
 
-void Plan::planOffers() {
+void BoundSchedule::planOffers() {
   offerChunks_.resize(endpoints_.size());
   for (const Step& step : schedule_.steps) {
     for (uint32_t i = 0; i < step.inputCount; ++i) {
@@ -61,7 +61,7 @@ void Plan::planOffers() {
   }
 }
 
-void Plan::start(const CallContext& context, CombineFunction combine) {
+void BoundSchedule::start(const CallContext& context, CombineFunction combine) {
   machine_.start(context, {combine});
   std::fill(cursors_.begin(), cursors_.end(), LaneCursor{});
   std::fill(laneDone_.begin(), laneDone_.end(), uint8_t{0});
@@ -75,7 +75,7 @@ void Plan::start(const CallContext& context, CombineFunction combine) {
   }
 }
 
-Progress Plan::advance() {
+Progress BoundSchedule::advance() {
   bool moved = false;
   for (uint32_t lane = 0; lane < cursors_.size(); ++lane) {
     if (laneDone_[lane] != 0) continue;
@@ -93,13 +93,13 @@ Progress Plan::advance() {
 }
 
 // The caller's buffers are its own again only when nobody reads them by reference any more.
-Progress Plan::finishing() {
+Progress BoundSchedule::finishing() {
   for (const uint32_t i : referencing_)
     if (!endpoints_[i].writer.freedUpTo(endpoints_[i].referencedUpTo)) return Progress::Waiting;
   return Progress::Done;
 }
 
-Plan::Wait Plan::waiting() const {
+BoundSchedule::Wait BoundSchedule::waiting() const {
   Wait wait;
   for (uint32_t lane = 0; lane < cursors_.size(); ++lane) {
     if (laneDone_[lane] != 0) continue;
@@ -117,7 +117,7 @@ Plan::Wait Plan::waiting() const {
   return wait;
 }
 
-const Doorbell* Plan::blocker() const {
+const Doorbell* BoundSchedule::blocker() const {
   if (endpoints_.empty()) return nullptr;
   const Endpoint& endpoint = endpoints_[waiting().connection];
   return endpoint.bellCount == 0 ? nullptr : endpoint.bells[0];
