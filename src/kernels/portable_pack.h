@@ -37,11 +37,14 @@ struct PortableMath {
 
   // Towards zero, by magnitudes: the most negative number has one, and a divisor may exceed its type.
   TOPOCCL_KERNEL static Wide divide(Wide a, uint32_t divisor) {
-    const auto bits = static_cast<Bits>(a);
-    const bool negative = a < Wide{0};
-    const auto magnitude = negative ? static_cast<Bits>(Bits{0} - bits) : bits;
-    const auto quotient = static_cast<Bits>(magnitude / divisor);
-    return static_cast<Wide>(negative ? static_cast<Bits>(Bits{0} - quotient) : quotient);
+    if constexpr (std::is_unsigned_v<Wide>) {
+      return static_cast<Wide>(a / divisor);
+    } else {
+      const auto bits = static_cast<Bits>(a);
+      const auto magnitude = a < 0 ? static_cast<Bits>(Bits{0} - bits) : bits;
+      const auto quotient = static_cast<Bits>(magnitude / divisor);
+      return static_cast<Wide>(a < 0 ? static_cast<Bits>(Bits{0} - quotient) : quotient);
+    }
   }
 
   TOPOCCL_KERNEL static Wide bitAnd(Wide a, Wide b) {
