@@ -24,12 +24,11 @@ uint32_t rounds(int ranks) { return 2 * static_cast<uint32_t>(std::bit_width(sta
 
 const std::vector<AlgorithmRow>& allReduceAlgorithms() {
   static const std::vector<AlgorithmRow> kRows = {
-      {Algorithm::MeshOneShot, "mesh_oneshot", "", kMeshRanks, emitMeshOneShotAllReduce, one, false, true},
-      {Algorithm::MeshTwoShot, "mesh_twoshot", "", kMeshRanks, emitMeshTwoShotAllReduce, all, true, true},
-      {Algorithm::Ring, "ring", "ring", kNoLimit, emitRingAllReduce, one, true, true},
-      {Algorithm::Tree, "tree", "tree", kNoLimit, emitTreeAllReduce, treeNeighbours, true, true},
-      {Algorithm::HalvingDoubling, "halving_doubling", "", kNoLimit, emitHalvingDoublingAllReduce, rounds,
-       true, true},
+      {Algorithm::MeshOneShot, "mesh_oneshot", "", kMeshRanks, emitMeshOneShotAllReduce, one},
+      {Algorithm::MeshTwoShot, "mesh_twoshot", "", kMeshRanks, emitMeshTwoShotAllReduce, all},
+      {Algorithm::Ring, "ring", "ring", kNoLimit, emitRingAllReduce, one},
+      {Algorithm::Tree, "tree", "tree", kNoLimit, emitTreeAllReduce, treeNeighbours},
+      {Algorithm::HalvingDoubling, "halving_doubling", "", kNoLimit, emitHalvingDoublingAllReduce, rounds},
   };
   return kRows;
 }

@@ -1,4 +1,4 @@
-// The algorithms as rows of one table: name, limits, emitter, and what their proofs allow.
+// The algorithms as rows of one table: name, limits and emitter.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,6 @@ struct AlgorithmRow {
   Schedule (*emit)(const Layout&, int rank);
   // Connections in which one rank is the producer, at most, per channel: decides the slot size.
   uint32_t (*sendConnections)(int ranks);
-  // Whether a rank whose buffers are the same memory may send references to it, and offer it.
-  bool referencesInPlace;
-  bool offersInPlace;
 };
 
 // All-reduce, in the order in which fallbacks are tried.

@@ -58,7 +58,6 @@ BoundSchedule* CollectiveWork::open() {
 
 void CollectiveWork::setContext(const OpenSchedule& open) {
   const Schedule& schedule = open.schedule();
-  const AlgorithmRow& algorithm = row(open.choice().algorithm);
   const auto ranks = static_cast<uint32_t>(member_->ranks());
   combine = hostCombine(call_.type, call_.op);
   context = {};
@@ -79,8 +78,8 @@ void CollectiveWork::setContext(const OpenSchedule& open) {
   context.streamed = bytes * ranks >= kStreamBytes;
   const bool inPlace = call_.send == call_.receive;
   if (member_->settings().references) {
-    if (!inPlace || algorithm.referencesInPlace) context.referenceBytes = kDirectBytes;
-    if (!inPlace || algorithm.offersInPlace) context.offerBytes = kDirectBytes;
+    if (!inPlace || !schedule.copyInPlace) context.referenceBytes = kDirectBytes;
+    context.offerBytes = kDirectBytes;
   }
   context.guard = member_->guard();
 }
