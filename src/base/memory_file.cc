@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -26,13 +27,6 @@ Descriptor makeFile(const std::string& name) {
   if (!file && errno == EINVAL) file = Descriptor(::memfd_create(name.c_str(), flags));
   if (!file) throwSystemError("making a memory file", errno);
   return file;
-}
-
-void reserve(int file, size_t bytes) {
-  int error;
-  do error = ::fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
-  while (error == EINTR);
-  if (error != 0) throwSystemError(concat("reserving ", bytes, " bytes of shared memory"), error);
 }
 
 }  // namespace
@@ -60,20 +54,35 @@ void MemoryFile::map(int flags) {
 }
 
 MemoryFile MemoryFile::create(size_t bytes, const std::string& name) {
+  MemoryFile memory = createSparse(bytes, name);
+  memory.reserve(0, bytes);
+  return memory;
+}
+
+MemoryFile MemoryFile::createSparse(size_t bytes, const std::string& name) {
   MemoryFile memory;
   memory.bytes_ = bytes;
   memory.file_ = makeFile(name);
-  reserve(memory.file_.get(), bytes);
+  if (::ftruncate(memory.file_.get(), static_cast<off_t>(bytes)) != 0)
+    throwSystemError(concat("making a memory file of ", bytes, " bytes"), errno);
   if (::fcntl(memory.file_.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL) != 0)
     throwSystemError("sealing a memory file", errno);
-  memory.map(MAP_SHARED);
+  memory.map(MAP_SHARED | MAP_NORESERVE);
   return memory;
+}
+
+void MemoryFile::reserve(size_t offset, size_t bytes) {
+  if (!file_ || bytes == 0) return;
+  int error;
+  do error = ::fallocate(file_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  while (error == EINTR);
+  if (error != 0) throwSystemError(concat("reserving ", bytes, " bytes of shared memory"), error);
 }
 
 MemoryFile MemoryFile::anonymous(size_t bytes) {
   MemoryFile memory;
   memory.bytes_ = bytes;
-  memory.map(MAP_PRIVATE | MAP_ANONYMOUS);
+  memory.map(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
   return memory;
 }
 

@@ -21,6 +21,12 @@ class MemoryFile {
   // A zeroed file of `bytes` (> 0). `name` shows in /proc/PID/maps. Throws SystemError that names the size.
   static MemoryFile create(size_t bytes, const std::string& name);
 
+  // The same, but nothing is reserved: reserve() a range before its first use.
+  static MemoryFile createSparse(size_t bytes, const std::string& name);
+
+  // Makes sure that there is memory behind [offset, offset + bytes). Throws SystemError that names the size.
+  void reserve(size_t offset, size_t bytes);
+
   // Zeroed memory that only this process sees; descriptor() is -1.
   static MemoryFile anonymous(size_t bytes);
 
