@@ -13,12 +13,20 @@ constexpr int kNoLimit = INT_MAX;
 // A rank of a two-shot mesh has a ring per peer: beyond this its share of ring memory gets too small.
 constexpr int kMeshRanks = 1024;
 
-uint32_t one(int) { return 1; }
-uint32_t all(int ranks) { return static_cast<uint32_t>(ranks); }
+uint32_t one(int) {
+  return 1;
+}
+uint32_t all(int ranks) {
+  return static_cast<uint32_t>(ranks);
+}
 // Two trees, in each a parent and two children.
-uint32_t treeNeighbours(int) { return 6; }
+uint32_t treeNeighbours(int) {
+  return 6;
+}
 // One partner per round of halving, one per round of doubling, and the surplus rank.
-uint32_t rounds(int ranks) { return 2 * static_cast<uint32_t>(std::bit_width(static_cast<unsigned>(ranks))) + 2; }
+uint32_t rounds(int ranks) {
+  return 2 * static_cast<uint32_t>(std::bit_width(static_cast<unsigned>(ranks))) + 2;
+}
 
 }  // namespace
 
@@ -39,8 +47,14 @@ const AlgorithmRow& row(Algorithm algorithm) {
   throw Error(Code::InternalError, concat("no algorithm ", static_cast<int>(algorithm)));
 }
 
-const char* name(Algorithm algorithm) { return row(algorithm).name; }
-const char* name(Protocol protocol) { return protocol == Protocol::Packet ? "packet" : "bulk"; }
-const char* name(Collective) { return "all_reduce"; }
+const char* name(Algorithm algorithm) {
+  return row(algorithm).name;
+}
+const char* name(Protocol protocol) {
+  return protocol == Protocol::Packet ? "packet" : "bulk";
+}
+const char* name(Collective) {
+  return "all_reduce";
+}
 
 }  // namespace topoccl

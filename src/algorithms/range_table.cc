@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 #include <fstream>
 #include <optional>
 
@@ -49,7 +49,8 @@ uint32_t algorithmBits(std::string_view token) {
     if (token == row.name || (row.ncclName[0] != 0 && token == row.ncclName))
       return 1U << static_cast<unsigned>(row.algorithm);
   if (token == "mesh")
-    return 1U << static_cast<unsigned>(Algorithm::MeshOneShot) | 1U << static_cast<unsigned>(Algorithm::MeshTwoShot);
+    return 1U << static_cast<unsigned>(Algorithm::MeshOneShot) |
+           1U << static_cast<unsigned>(Algorithm::MeshTwoShot);
   return 0;
 }
 
@@ -59,13 +60,15 @@ bool ncclOnlyAlgorithm(std::string_view token) {
 }
 
 uint32_t protocolBits(std::string_view token) {
-  if (token == "packet" || token == "ll" || token == "ll128") return 1U << static_cast<unsigned>(Protocol::Packet);
+  if (token == "packet" || token == "ll" || token == "ll128")
+    return 1U << static_cast<unsigned>(Protocol::Packet);
   if (token == "bulk" || token == "simple") return 1U << static_cast<unsigned>(Protocol::Bulk);
   return 0;
 }
 
 bool knownCollective(std::string_view text) {
-  static constexpr std::string_view kNames[] = {"broadcast", "reduce", "allgather", "reducescatter", "allreduce"};
+  static constexpr std::string_view kNames[] = {"broadcast", "reduce", "allgather", "reducescatter",
+                                                "allreduce"};
   return std::find(std::begin(kNames), std::end(kNames), text) != std::end(kNames);
 }
 
@@ -77,10 +80,11 @@ struct Grammar {
   bool (*ignored)(std::string_view);  // known elsewhere, names nothing here
 };
 
-constexpr Grammar kAlgoGrammar{
-    "NCCL_ALGO",
-    "ring, tree, mesh, mesh_oneshot, mesh_twoshot, halving_doubling (and NCCL's names for what is not built here)",
-    (1U << (static_cast<unsigned>(Algorithm::HalvingDoubling) + 1)) - 1, algorithmBits, ncclOnlyAlgorithm};
+constexpr Grammar kAlgoGrammar{"NCCL_ALGO",
+                               "ring, tree, mesh, mesh_oneshot, mesh_twoshot, halving_doubling (and NCCL's "
+                               "names for what is not built here)",
+                               (1U << (static_cast<unsigned>(Algorithm::HalvingDoubling) + 1)) - 1,
+                               algorithmBits, ncclOnlyAlgorithm};
 constexpr Grammar kProtoGrammar{"NCCL_PROTO", "packet (LL, LL128), bulk (Simple)", 3, protocolBits,
                                 [](std::string_view) { return false; }};
 
@@ -142,7 +146,8 @@ std::optional<uint64_t> parseNumber(std::string_view text, bool sizes) {
   std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
   if (rest.empty()) return value;
   if (!sizes || rest.size() != 1) return std::nullopt;
-  const size_t unit = std::string_view("KMG").find(static_cast<char>(std::toupper(static_cast<unsigned char>(rest[0]))));
+  const size_t unit =
+      std::string_view("KMG").find(static_cast<char>(std::toupper(static_cast<unsigned char>(rest[0]))));
   if (unit == std::string_view::npos) return std::nullopt;
   const unsigned shift = 10 * (static_cast<unsigned>(unit) + 1);
   if (value > UINT64_MAX >> shift) return std::nullopt;
@@ -152,7 +157,8 @@ std::optional<uint64_t> parseNumber(std::string_view text, bool sizes) {
 // FIRST-LAST with LAST = * for no limit, given as 0.
 void parseRange(const Line& line, std::string_view text, bool sizes, uint64_t& first, uint64_t& last) {
   const size_t dash = text.find('-');
-  const char* const expected = sizes ? "bytes FIRST-END, e.g. 0-32K or 4M-*" : "ranks FIRST-LAST, e.g. 2-8 or 9-*";
+  const char* const expected =
+      sizes ? "bytes FIRST-END, e.g. 0-32K or 4M-*" : "ranks FIRST-LAST, e.g. 2-8 or 9-*";
   if (dash == std::string_view::npos) line.refuse(text, expected);
   const auto low = parseNumber(text.substr(0, dash), sizes);
   const std::string_view high = text.substr(dash + 1);
@@ -221,7 +227,9 @@ ChoiceFilter parseFilter(Collective, std::string_view algo, std::string_view pro
   return {parseSetting(kAlgoGrammar, algo), parseSetting(kProtoGrammar, proto)};
 }
 
-RangeTable RangeTable::builtIn() { return parse(kBuiltIn); }
+RangeTable RangeTable::builtIn() {
+  return parse(kBuiltIn);
+}
 
 RangeTable RangeTable::parse(std::string_view text) {
   RangeTable table;
@@ -238,15 +246,17 @@ RangeTable RangeTable::load(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   if (!(text << file.rdbuf()))
-    throw Error(Code::SystemError, concat("TOPOCCL_RANGE_TABLE=", path, ": cannot read a range table from this file"));
+    throw Error(Code::SystemError,
+                concat("TOPOCCL_RANGE_TABLE=", path, ": cannot read a range table from this file"));
   return parse(text.str());
 }
 
 std::string RangeTable::print() const {
   std::string text = "# collective ranks bytes choices: algorithm/protocol/channels, best first\n";
   for (const Row& row : rows_) {
-    text += concat(name(row.collective), ' ', row.minRanks, '-', row.maxRanks == 0 ? "*" : concat(row.maxRanks),
-                   ' ', printBytes(row.minBytes), '-', row.endBytes == 0 ? "*" : printBytes(row.endBytes));
+    text +=
+        concat(name(row.collective), ' ', row.minRanks, '-', row.maxRanks == 0 ? "*" : concat(row.maxRanks),
+               ' ', printBytes(row.minBytes), '-', row.endBytes == 0 ? "*" : printBytes(row.endBytes));
     for (const Choice& choice : row.choices)
       text += concat(' ', name(choice.algorithm), '/', name(choice.protocol), '/', choice.channels);
     text += '\n';
@@ -277,7 +287,8 @@ Choice RangeTable::pick(Collective collective, int ranks, uint64_t bytes, const 
   for (const AlgorithmRow& algorithm : allReduceAlgorithms())
     for (const Protocol protocol : {Protocol::Packet, Protocol::Bulk})
       if (usable({algorithm.algorithm, protocol, 1})) return {algorithm.algorithm, protocol, 1};
-  throw Error(Code::InvalidUsage, concat("no algorithm that NCCL_ALGO and NCCL_PROTO allow takes ", ranks, " ranks"));
+  throw Error(Code::InvalidUsage,
+              concat("no algorithm that NCCL_ALGO and NCCL_PROTO allow takes ", ranks, " ranks"));
 }
 
 }  // namespace topoccl

@@ -48,8 +48,8 @@ class RangeTable {
  public:
   struct Row {
     Collective collective = Collective::AllReduce;
-    int minRanks = 1, maxRanks = 0;        // maxRanks 0: no limit
-    uint64_t minBytes = 0, endBytes = 0;   // endBytes 0: no limit
+    int minRanks = 1, maxRanks = 0;       // maxRanks 0: no limit
+    uint64_t minBytes = 0, endBytes = 0;  // endBytes 0: no limit
     std::vector<Choice> choices;
 
     bool operator==(const Row&) const = default;

@@ -74,7 +74,9 @@ MemoryFile MemoryFile::createSparse(size_t bytes, const std::string& name) {
 void MemoryFile::reserve(size_t offset, size_t bytes) {
   if (!file_ || bytes == 0) return;
   int error;
-  do error = ::fallocate(file_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  do
+    error =
+        ::fallocate(file_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0 ? 0 : errno;
   while (error == EINTR);
   if (error != 0) throwSystemError(concat("reserving ", bytes, " bytes of shared memory"), error);
 }

@@ -21,8 +21,10 @@ bool isFloating(DataType type) {
     case DataType::Float64:
     case DataType::Bfloat16:
     case DataType::Float8e4m3:
-    case DataType::Float8e5m2: return true;
-    default: return false;
+    case DataType::Float8e5m2:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -84,9 +86,13 @@ void CollectiveWork::setContext(const OpenSchedule& open) {
   context.guard = member_->guard();
 }
 
-void CollectiveWork::failed(const BoundSchedule& running) { member_->slotMismatch(*this, running); }
+void CollectiveWork::failed(const BoundSchedule& running) {
+  member_->slotMismatch(*this, running);
+}
 
-bool CollectiveWork::giveUp(const BoundSchedule* running) { return member_->mustGiveUp(*this, running); }
+bool CollectiveWork::giveUp(const BoundSchedule* running) {
+  return member_->mustGiveUp(*this, running);
+}
 
 bool CollectiveWork::expired(std::chrono::milliseconds limit) const {
   const auto now = std::chrono::steady_clock::now();

@@ -73,11 +73,14 @@ Settings currentSettings() {
   return settings;
 }
 
-Member::AbortFlag newAbortFlag() { return std::make_shared<std::atomic<bool>>(false); }
+Member::AbortFlag newAbortFlag() {
+  return std::make_shared<std::atomic<bool>>(false);
+}
 
 }  // namespace
 
-void Communicator::initRank(Communicator** out, int ranks, const void* id128, int rank, const CommConfig& config) {
+void Communicator::initRank(Communicator** out, int ranks, const void* id128, int rank,
+                            const CommConfig& config) {
   UniqueId id;
   std::memcpy(id.bytes.data(), id128, id.bytes.size());
   auto init = [=] {
@@ -101,7 +104,8 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
   for (int i = 0; i < count; ++i) {
     const int device = devices == nullptr ? i : devices[i];
     // std::function wants copyable captures.
-    auto bootstrap = std::make_shared<std::unique_ptr<Bootstrap>>(std::move(bootstraps[static_cast<size_t>(i)]));
+    auto bootstrap =
+        std::make_shared<std::unique_ptr<Bootstrap>>(std::move(bootstraps[static_cast<size_t>(i)]));
     group::addInit([=, abort = aborts[static_cast<size_t>(i)]] {
       out[i] = HandlePool::instance().take(
           std::make_unique<Member>(std::move(*bootstrap), abort, settings, CommConfig{}, device));
@@ -110,7 +114,9 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
   group::end();
 }
 
-bool Communicator::live() const { return loadAcquire(&live_) != 0; }
+bool Communicator::live() const {
+  return loadAcquire(&live_) != 0;
+}
 
 int Communicator::rank() const {
   const Use use(*this);
@@ -137,8 +143,12 @@ void Communicator::finalize() {
   member_->finalize();
 }
 
-void Communicator::destroy() { end(false); }
-void Communicator::abort() { end(true); }
+void Communicator::destroy() {
+  end(false);
+}
+void Communicator::abort() {
+  end(true);
+}
 
 void Communicator::end(bool aborting) {
   if (!compareExchange(&live_, 1U, 0U)) throw Error(Code::InvalidArgument, "comm is being destroyed");
@@ -159,7 +169,8 @@ void Communicator::allReduce(const void* send, void* receive, uint64_t count, Da
       throw Error(Code::InvalidArgument,
                   concat("stream is ", stream, "; a rank on a CPU has no streams, it must be NULL"));
     if (hostCombine(type, op) == nullptr)
-      throw Error(Code::InvalidArgument, concat("op ", name(op), " is not supported for datatype ", name(type)));
+      throw Error(Code::InvalidArgument,
+                  concat("op ", name(op), " is not supported for datatype ", name(type)));
     const CollectiveCall call{Collective::AllReduce, send, receive, count, type, op, -1};
     if (group::open()) return group::addCall(*member_, call);
     member_->run(call);
@@ -191,9 +202,17 @@ void makeUniqueId(void* bytes128) {
   std::memcpy(bytes128, id.bytes.data(), id.bytes.size());
 }
 
-void groupStart() { group::start(); }
-void groupEnd() { group::end(); }
-void* memAlloc(size_t bytes) { return allocateHost(bytes); }
-void memFree(void* memory) { freeHost(memory); }
+void groupStart() {
+  group::start();
+}
+void groupEnd() {
+  group::end();
+}
+void* memAlloc(size_t bytes) {
+  return allocateHost(bytes);
+}
+void memFree(void* memory) {
+  freeHost(memory);
+}
 
 }  // namespace topoccl

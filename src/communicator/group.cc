@@ -60,7 +60,8 @@ struct RankWorks {
 void runCalls(const std::vector<Call>& calls) {
   std::vector<RankWorks> ranks;
   for (const Call& call : calls) {
-    auto rank = std::find_if(ranks.begin(), ranks.end(), [&](const auto& r) { return r.member == call.member; });
+    auto rank =
+        std::find_if(ranks.begin(), ranks.end(), [&](const auto& r) { return r.member == call.member; });
     if (rank == ranks.end()) rank = ranks.insert(ranks.end(), {call.member, {}, {}});
     rank->works.push_back(call.member->issue(call.call));
   }
@@ -84,15 +85,23 @@ void runCalls(const std::vector<Call>& calls) {
 
 namespace group {
 
-bool open() { return current().depth > 0; }
-void addInit(std::function<void()> init) { current().inits.push_back(std::move(init)); }
-void addCall(Member& member, const CollectiveCall& call) { current().calls.push_back({&member, call}); }
+bool open() {
+  return current().depth > 0;
+}
+void addInit(std::function<void()> init) {
+  current().inits.push_back(std::move(init));
+}
+void addCall(Member& member, const CollectiveCall& call) {
+  current().calls.push_back({&member, call});
+}
 
 void refuse(const Error& error) {
   if (open() && !current().refused) current().refused = error;
 }
 
-void start() { ++current().depth; }
+void start() {
+  ++current().depth;
+}
 
 void end() {
   Group& group = current();

@@ -104,12 +104,14 @@ CallPlan Member::explain(const CollectiveCall& call) const {
   const SlotPlan slots =
       planSlots(schedule, algorithm.sendConnections(ranks()) * static_cast<uint32_t>(choice.channels),
                 static_cast<uint32_t>(settings_.slots), static_cast<uint32_t>(settings_.slotBytes));
-  CallPlan plan{name(choice.algorithm), name(choice.protocol), "", choice.channels,
-                static_cast<int>(slots.slots), slots.slotBytes};
+  CallPlan plan{name(choice.algorithm), name(choice.protocol),         "",
+                choice.channels,        static_cast<int>(slots.slots), slots.slotBytes};
   for (const char* transport : {"in-process", "shm"}) {
-    const bool used = std::any_of(schedule.connections.begin(), schedule.connections.end(), [&](const auto& c) {
-      return std::string(connector_->transportTo(c.from == rank() ? c.readers.front() : c.from)) == transport;
-    });
+    const bool used =
+        std::any_of(schedule.connections.begin(), schedule.connections.end(), [&](const auto& c) {
+          return std::string(connector_->transportTo(c.from == rank() ? c.readers.front() : c.from)) ==
+                 transport;
+        });
     if (used) plan.transport += (plan.transport.empty() ? "" : "+") + std::string(transport);
   }
   if (plan.transport.empty()) plan.transport = "none";
@@ -126,8 +128,8 @@ unsigned char* Member::scratch(uint64_t bytes) {
 
 bool Member::mustGiveUp(const CollectiveWork& work, const BoundSchedule* running) {
   if (abort_->load()) {
-    fail(Code::InvalidUsage, concat("rank ", rank(), ": the communicator was aborted during ",
-                                    describe(work.descriptor())));
+    fail(Code::InvalidUsage,
+         concat("rank ", rank(), ": the communicator was aborted during ", describe(work.descriptor())));
     return true;
   }
   if (mismatched(work) || peerFailed()) return true;
@@ -145,7 +147,8 @@ std::string Member::waitText(const BoundSchedule* running) const {
   if (running == nullptr) return "waiting for a peer to begin the call";
   const BoundSchedule::Wait wait = running->waiting();
   const Connection& connection = running->schedule().connections[wait.connection];
-  if (wait.lane == UINT32_MAX) return concat("waiting for rank ", connection.readers.front(), " to stop reading");
+  if (wait.lane == UINT32_MAX)
+    return concat("waiting for rank ", connection.readers.front(), " to stop reading");
   std::string text = concat("lane ", wait.lane, " step ", wait.step, " piece ", wait.piece, " waits for ");
   if (wait.place == Place::Receive) return text + concat("data from rank ", connection.from);
   return text + concat("rank ", connection.readers.front(), " to free a slot");
@@ -155,13 +158,15 @@ bool Member::peerFailed() {
   const uint64_t poison = loadAcquire(node_.memory->poison());
   const std::optional<PeerFailure> reported = bootstrap_->failure();
   if (reported) {
-    fail(Code::RemoteError, concat("rank ", rank(), ": rank ", reported->rank, " failed: ", reported->reason));
+    fail(Code::RemoteError,
+         concat("rank ", rank(), ": rank ", reported->rank, " failed: ", reported->reason));
     return true;
   }
   if (poison == 0) return false;
   const auto culprit = static_cast<uint32_t>(poison) - 1;
   const auto peer = culprit < node_.nodeRanks.size() ? node_.nodeRanks[culprit] : -1;
-  fail(static_cast<Code>(poison >> 32) == Code::InvalidUsage ? Code::RemoteError : static_cast<Code>(poison >> 32),
+  fail(static_cast<Code>(poison >> 32) == Code::InvalidUsage ? Code::RemoteError
+                                                             : static_cast<Code>(poison >> 32),
        concat("rank ", rank(), ": rank ", peer, " gave up on this communicator"));
   return true;
 }
@@ -185,8 +190,8 @@ void Member::slotMismatch(const CollectiveWork& work, const BoundSchedule& runni
   const Connection& connection = running.schedule().connections[failure.connection];
   fail(Code::InternalError,
        concat("rank ", rank(), ": ", describe(work.descriptor()), ": rank ", connection.from, " sent chunk ",
-              failure.found.chunk, " (", failure.found.bytes, " bytes) where chunk ", failure.expectedChunk, " (",
-              failure.expectedBytes, " bytes) was expected",
+              failure.found.chunk, " (", failure.found.bytes, " bytes) where chunk ", failure.expectedChunk,
+              " (", failure.expectedBytes, " bytes) was expected",
               failure.found.call == running.call() ? "" : ", of another call"));
 }
 
@@ -241,6 +246,8 @@ void Member::requestAbort() {
   wake(line().doorbell);
 }
 
-void Member::leave() { bootstrap_->leave(); }
+void Member::leave() {
+  bootstrap_->leave();
+}
 
 }  // namespace topoccl

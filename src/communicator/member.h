@@ -32,8 +32,8 @@ class Member {
 
   // Collective: all ranks of the bootstrap construct theirs. Throws Error. `abort` is the flag the bootstrap
   // watches. `device`: -1 = the position among the node's ranks.
-  Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Settings& settings, const CommConfig& config,
-         int device);
+  Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Settings& settings,
+         const CommConfig& config, int device);
   ~Member();
 
   int rank() const { return bootstrap_->rank(); }

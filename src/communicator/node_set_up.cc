@@ -45,7 +45,8 @@ RankIntroduction decode(const std::string& blob, int from) {
   if (blob.size() >= sizeof(RankFacts)) std::memcpy(&rank.facts, blob.data(), sizeof(RankFacts));
   const size_t rest = blob.size() - std::min(blob.size(), sizeof(RankFacts));
   if (blob.size() < sizeof(RankFacts) || rank.facts.coreWords > rest / sizeof(uint64_t))
-    throw Error(Code::RemoteError, concat("rank ", from, " introduced itself with ", blob.size(), " odd bytes"));
+    throw Error(Code::RemoteError,
+                concat("rank ", from, " introduced itself with ", blob.size(), " odd bytes"));
   rank.cores.resize(rank.facts.coreWords);
   const size_t coreBytes = rank.cores.size() * sizeof(uint64_t);
   if (coreBytes != 0) std::memcpy(rank.cores.data(), blob.data() + sizeof(RankFacts), coreBytes);
@@ -56,8 +57,8 @@ RankIntroduction decode(const std::string& blob, int from) {
 RankIntroduction introduce(const Settings& settings, uint64_t tableHash) {
   RankIntroduction me;
   me.cores = allowedCores();
-  me.facts = {hostIdentity(settings.hostId), processToken(), tableHash, 0,
-              static_cast<uint32_t>(me.cores.size()), 0};
+  me.facts = {
+      hostIdentity(settings.hostId), processToken(), tableHash, 0, static_cast<uint32_t>(me.cores.size()), 0};
   randomBytes(&me.facts.nonce, sizeof(me.facts.nonce));
   me.settings = agreedText(settings);
   return me;
@@ -139,8 +140,8 @@ NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, uint64_t tab
   const bool shared = !share.receivers.empty();
 
   // Collective, so every rank calls it; the process's first rank gets the file and maps it for all.
-  MemoryFile file =
-      shareOnNode(bootstrap, share, [&] { return NodeMemory::make(nodeRanks, shared); }, wait);
+  MemoryFile file = shareOnNode(
+      bootstrap, share, [&] { return NodeMemory::make(nodeRanks, shared); }, wait);
   std::function<std::shared_ptr<NodeMemory>()> make;
   if (bootstrap.rank() == firstOfMine)
     make = [&] { return std::make_shared<NodeMemory>(std::move(file), nodeRanks); };

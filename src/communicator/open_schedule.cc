@@ -40,7 +40,8 @@ SlotPlan planSlots(const Schedule& schedule, uint32_t sendConnections, uint32_t 
   }
   const uint64_t rounded = std::max(wanted / unit, uint64_t{1}) * unit;
   if (rounded > UINT32_MAX / 2)
-    throw Error(Code::InvalidArgument, concat("a slot of ", wanted, " bytes is too large; see TOPOCCL_SLOT_BYTES"));
+    throw Error(Code::InvalidArgument,
+                concat("a slot of ", wanted, " bytes is too large; see TOPOCCL_SLOT_BYTES"));
   plan.slotBytes = static_cast<uint32_t>(rounded);
   return plan;
 }

@@ -48,7 +48,8 @@ std::vector<uint64_t> allowedCores() {
 
 void* allocateHost(size_t bytes) {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  if (bytes > SIZE_MAX - page) throw Error(Code::InvalidArgument, concat("cannot allocate ", bytes, " bytes"));
+  if (bytes > SIZE_MAX - page)
+    throw Error(Code::InvalidArgument, concat("cannot allocate ", bytes, " bytes"));
   const size_t rounded = (bytes + page - 1) / page * page;
   void* const memory = ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throwSystemError(concat("cannot allocate ", bytes, " bytes"), errno);

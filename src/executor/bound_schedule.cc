@@ -14,7 +14,8 @@ size_t widestStep(const Schedule& schedule, const std::vector<Endpoint>& endpoin
     size_t addresses = step.inputCount + step.outputCount;
     for (uint32_t i = 0; i < step.outputCount; ++i) {
       const Operand& output = schedule.operands[step.firstOperand + step.inputCount + i];
-      if (output.place == Place::Send) addresses += endpoints[output.connection].writer.ring().shape().readers;
+      if (output.place == Place::Send)
+        addresses += endpoints[output.connection].writer.ring().shape().readers;
     }
     widest = std::max(widest, addresses);
   }

@@ -10,8 +10,8 @@
 
 namespace topoccl {
 
-// One collective call of one rank. `open()` is asked until it gives the bound schedule: connections are made on first
-// use and a peer may come later, while the driver goes on with its other ranks.
+// One collective call of one rank. `open()` is asked until it gives the bound schedule: connections are made
+// on first use and a peer may come later, while the driver goes on with its other ranks.
 class Work {
  public:
   virtual ~Work() = default;

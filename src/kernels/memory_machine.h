@@ -36,11 +36,11 @@ struct CallContext {
   unsigned char* scratch = nullptr;  // chunk i lies where chunk i of the buffers does
   ChunkMap map;
   uint32_t elementBytes = 1;
-  uint64_t call = 0;      // what every slot of this call must carry
-  bool scaled = false;    // multiply by `scale` when reading `in`
+  uint64_t call = 0;    // what every slot of this call must carry
+  bool scaled = false;  // multiply by `scale` when reading `in`
   double scale = 1.0;
-  uint32_t divisor = 1;   // applied by final steps
-  bool streamed = false;  // the result won't be read from cache soon: store it past the caches
+  uint32_t divisor = 1;                  // applied by final steps
+  bool streamed = false;                 // the result won't be read from cache soon: store it past the caches
   uint64_t referenceBytes = UINT64_MAX;  // messages of at least that many bytes may go by reference ...
   uint64_t offerBytes = UINT64_MAX;      // ... or to an offered destination
   DirectGuard guard;
@@ -123,7 +123,8 @@ class MemoryMachine {
     return context_.map.pieces == 1 ? 1 : step.span;
   }
 
-  TOPOCCL_HOST_DEVICE ElementRange range(uint64_t chunk, uint32_t span, uint32_t index, uint64_t piece) const {
+  TOPOCCL_HOST_DEVICE ElementRange range(uint64_t chunk, uint32_t span, uint32_t index,
+                                         uint64_t piece) const {
     if (span == 1) return pieceRange(context_.map, chunk, piece);
     if (context_.map.pieces != 1) return pieceRange(context_.map, chunk + index, piece);
     const ElementRange first = chunkRange(context_.map, chunk);
@@ -151,7 +152,8 @@ class MemoryMachine {
     touches_ = false;
     placed_ = false;
     for (uint32_t i = 0; i < step.inputCount; ++i)
-      if (inputs[i].place == Place::Receive && !prepareReceive(i, inputs[i], step, piece, bytes)) return false;
+      if (inputs[i].place == Place::Receive && !prepareReceive(i, inputs[i], step, piece, bytes))
+        return false;
     slotOutputs_ = 0;
     streamedSlots_ = 0;
     for (uint32_t i = 0; i < step.outputCount; ++i)
@@ -203,10 +205,12 @@ class MemoryMachine {
     header.direct.placed = 0;
     const uint32_t readers = endpoint.writer.ring().shape().readers;
     if (endpoint.direct && step.span == 1) {
-      if (bytes >= context_.offerBytes && placeWhereOffered(endpoint, header, readers, piece) == readers) return;
+      if (bytes >= context_.offerBytes && placeWhereOffered(endpoint, header, readers, piece) == readers)
+        return;
       if (bytes >= context_.referenceBytes && referable(step, inputs[0])) {
         header.kind = SlotKind::Reference;
-        header.direct.reference = bufferAddress(inputs[0].place, pieceRange(context_.map, step.inChunk, piece));
+        header.direct.reference =
+            bufferAddress(inputs[0].place, pieceRange(context_.map, step.inChunk, piece));
         endpoint.referencedUpTo = endpoint.writer.next() + 1;
         return;
       }
@@ -273,7 +277,8 @@ class MemoryMachine {
     if (placed_) return;
     uint64_t skip = 0;  // bytes of the slots that earlier extents took
     for (uint32_t i = 0; i < extents(step); ++i) {
-      const Extent extent{range(step.inChunk, step.span, i, piece), range(step.outChunk, step.span, i, piece)};
+      const Extent extent{range(step.inChunk, step.span, i, piece),
+                          range(step.outChunk, step.span, i, piece)};
       moveExtent(step, inputs, outputs, extent, skip);
       skip = extent.in.count * context_.elementBytes;
     }
@@ -322,7 +327,8 @@ class MemoryMachine {
       if (outputs[i].place == Place::Send) continue;
       unsigned char* const address = bufferAddress(outputs[i].place, extent.out);
       if (step.inputCount == 1 && address == inputs_[0] && scaledInputs_ == 0 && !step.final) continue;
-      if (context_.streamed && outputs[i].place == Place::Out && count < 64) streamedBuffers_ |= uint64_t{1} << count;
+      if (context_.streamed && outputs[i].place == Place::Out && count < 64)
+        streamedBuffers_ |= uint64_t{1} << count;
       outputs_[count++] = address;
     }
     return count;

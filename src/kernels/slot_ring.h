@@ -111,7 +111,8 @@ class RingView {
     return *at<Offer>(kLineBytes * (2 + uint64_t{shape_.readers} + index));
   }
   TOPOCCL_HOST_DEVICE SlotHeader& header(uint64_t message) const {
-    return *at<SlotHeader>(slotsAt_ + (message & (shape_.slots - 1)) * (kLineBytes + uint64_t{shape_.slotBytes}));
+    return *at<SlotHeader>(slotsAt_ +
+                           (message & (shape_.slots - 1)) * (kLineBytes + uint64_t{shape_.slotBytes}));
   }
   TOPOCCL_HOST_DEVICE static unsigned char* data(SlotHeader& header) {
     return reinterpret_cast<unsigned char*>(&header) + kLineBytes;
@@ -180,8 +181,8 @@ class SlotWriter {
  private:
   RingView ring_;
   Protocol protocol_ = Protocol::Packet;
-  uint64_t next_ = 0;   // message to fill
-  uint64_t freed_ = 0;  // every reader is known to have freed that many
+  uint64_t next_ = 0;     // message to fill
+  uint64_t freed_ = 0;    // every reader is known to have freed that many
   uint32_t scanned_ = 0;  // readers found far enough for next_ in an unfinished look
   uint64_t leastSeen_ = UINT64_MAX;
 };

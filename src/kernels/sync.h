@@ -27,7 +27,8 @@ namespace topoccl {
 template <class T>
 TOPOCCL_HOST_DEVICE inline T loadAcquire(const T* address) {
 #if defined(__CUDA_ARCH__)
-  return cuda::atomic_ref<T, cuda::thread_scope_system>(*const_cast<T*>(address)).load(cuda::memory_order_acquire);
+  return cuda::atomic_ref<T, cuda::thread_scope_system>(*const_cast<T*>(address))
+      .load(cuda::memory_order_acquire);
 #else
   return __atomic_load_n(address, __ATOMIC_ACQUIRE);
 #endif
@@ -36,7 +37,8 @@ TOPOCCL_HOST_DEVICE inline T loadAcquire(const T* address) {
 template <class T>
 TOPOCCL_HOST_DEVICE inline T loadRelaxed(const T* address) {
 #if defined(__CUDA_ARCH__)
-  return cuda::atomic_ref<T, cuda::thread_scope_system>(*const_cast<T*>(address)).load(cuda::memory_order_relaxed);
+  return cuda::atomic_ref<T, cuda::thread_scope_system>(*const_cast<T*>(address))
+      .load(cuda::memory_order_relaxed);
 #else
   return __atomic_load_n(address, __ATOMIC_RELAXED);
 #endif

@@ -9,12 +9,12 @@ namespace topoccl {
 namespace {
 
 struct Free {
-  void operator()(void* memory) const { ::operator delete(memory, std::align_val_t{kLineBytes}); }
+  void operator()(void* memory) const { ::operator delete (memory, std::align_val_t{kLineBytes}); }
 };
 
 std::unique_ptr<void, Free> makeRingMemory(RingShape shape) {
   const uint64_t bytes = RingView::bytes(shape);
-  std::unique_ptr<void, Free> memory(::operator new(bytes, std::align_val_t{kLineBytes}));
+  std::unique_ptr<void, Free> memory(::operator new (bytes, std::align_val_t{kLineBytes}));
   std::memset(memory.get(), 0, bytes);
   return memory;
 }
@@ -40,7 +40,8 @@ struct FaultyConnector::Line {
   std::thread thread;
 };
 
-FaultyConnector::FaultyConnector(std::unique_ptr<Connector> inner, int rank, Doorbell* doorbell, FatePolicy policy)
+FaultyConnector::FaultyConnector(std::unique_ptr<Connector> inner, int rank, Doorbell* doorbell,
+                                 FatePolicy policy)
     : inner_(std::move(inner)), rank_(rank), bells_{doorbell}, policy_(std::move(policy)) {}
 
 FaultyConnector::~FaultyConnector() {

@@ -25,7 +25,8 @@ bool NodeConnector::connect(const ConnectionPlan& plan, Endpoint& endpoint) {
   }
   const auto reader = std::find(connection.readers.begin(), connection.readers.end(), rank_);
   if (reader != connection.readers.end())
-    endpoint.reader = SlotReader(ring, plan.protocol, static_cast<uint32_t>(reader - connection.readers.begin()));
+    endpoint.reader =
+        SlotReader(ring, plan.protocol, static_cast<uint32_t>(reader - connection.readers.begin()));
   endpoint.direct = places_[static_cast<size_t>(connection.from)].sameProcess &&
                     std::all_of(connection.readers.begin(), connection.readers.end(),
                                 [&](int rank) { return places_[static_cast<size_t>(rank)].sameProcess; });

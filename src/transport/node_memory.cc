@@ -13,7 +13,9 @@ namespace {
 
 constexpr uint64_t kPageBytes = 4096;
 
-uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+uint64_t roundUp(uint64_t value, uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 uint64_t boardBytes(int nodeRanks) {
   return roundUp(kLineBytes + static_cast<uint64_t>(nodeRanks) * sizeof(RankLine), kPageBytes);
@@ -62,7 +64,8 @@ RingView NodeMemory::makeRing(int producer, uint64_t key, RingShape shape) {
                        kRegionBytes, " bytes and ", region.entryCount, " of ", kDirectoryEntries,
                        " entries are in use on node rank ", producer, "; lower TOPOCCL_SLOT_BYTES"));
   memory_.reserve(static_cast<uint64_t>(reinterpret_cast<unsigned char*>(&region) -
-                                        reinterpret_cast<unsigned char*>(memory_.data())) + used,
+                                        reinterpret_cast<unsigned char*>(memory_.data())) +
+                      used,
                   need);
   region.usedBytes = used + need;
   RingView ring(reinterpret_cast<unsigned char*>(&region) + used, shape);
@@ -86,11 +89,11 @@ bool NodeMemory::findRing(int producer, uint64_t key, RingShape shape, RingView&
     RingView found(reinterpret_cast<unsigned char*>(&region) + entry.offset, shape);
     const RingDescription& description = found.description();
     if (description.magic != kRingMagic || !(description.shape == shape))
-      throw Error(Code::InternalError,
-                  concat("node rank ", producer, " made a ring of ", description.shape.slots, " x ",
-                         description.shape.slotBytes, " bytes for ", description.shape.readers,
-                         " readers where ", shape.slots, " x ", shape.slotBytes, " bytes for ", shape.readers,
-                         " were expected"));
+      throw Error(
+          Code::InternalError,
+          concat("node rank ", producer, " made a ring of ", description.shape.slots, " x ",
+                 description.shape.slotBytes, " bytes for ", description.shape.readers, " readers where ",
+                 shape.slots, " x ", shape.slotBytes, " bytes for ", shape.readers, " were expected"));
     ring = found;
     return true;
   }
