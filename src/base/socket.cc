@@ -121,14 +121,25 @@ std::string SocketAddress::text() const {
   return family() == AF_INET6 ? concat("[", host, "]:", port()) : concat(host, ":", port());
 }
 
-Descriptor listenOn(const SocketAddress& address) {
+Descriptor tryListen(const SocketAddress& address) {
   Descriptor socket = newSocket(address.family());
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (::bind(socket.get(), address.get(), address.size()) != 0)
+  if (::bind(socket.get(), address.get(), address.size()) != 0) {
+    if (errno == EADDRINUSE) return Descriptor();
     throwSystemError("binding a socket to " + address.text(), errno);
+  }
   // The kernel lowers this to net.core.somaxconn; connectors retry what a short queue turns away.
-  if (::listen(socket.get(), 4096) != 0) throwSystemError("listening on " + address.text(), errno);
+  if (::listen(socket.get(), 4096) != 0) {
+    if (errno == EADDRINUSE) return Descriptor();
+    throwSystemError("listening on " + address.text(), errno);
+  }
+  return socket;
+}
+
+Descriptor listenOn(const SocketAddress& address) {
+  Descriptor socket = tryListen(address);
+  if (!socket) throwSystemError("listening on " + address.text(), EADDRINUSE);
   return socket;
 }
 

@@ -44,6 +44,8 @@ class SocketAddress {
 
 // Port 0 takes a free one; localAddress() tells which.
 Descriptor listenOn(const SocketAddress& address);
+// Disconnected descriptor where somebody else has the port.
+Descriptor tryListen(const SocketAddress& address);
 SocketAddress localAddress(int socket);
 
 // Disconnected descriptor where the peer can't be reached now (refused, unreachable, timed out): `error` is

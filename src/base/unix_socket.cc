@@ -67,7 +67,8 @@ Descriptor connectAbstract(const std::string& name, const Wait& wait) {
   for (;;) {
     Descriptor socket = newSocket();
     if (::connect(socket.get(), address.get(), address.bytes) == 0) return socket;
-    if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR) throwSystemError(what, errno);
+    if (errno == ECONNREFUSED) throw Error(Code::RemoteError, what + ": nobody listens there");
+    if (errno != EAGAIN && errno != EINTR) throwSystemError(what, errno);
     throwIfOver(wait, what);
     sleepFor(std::chrono::milliseconds(1), wait, what);
   }

@@ -14,7 +14,7 @@ namespace topoccl {
 // `name` is at most 100 bytes; any process in the same network namespace may connect to it.
 Descriptor listenAbstract(const std::string& name);
 
-// Retries while nobody listens there or the queue is full, until `wait` is over.
+// Retries while the queue is full, until `wait` is over. RemoteError where nobody listens.
 Descriptor connectAbstract(const std::string& name, const Wait& wait);
 
 // Whether the peer's process runs as our own effective user (SO_PEERCRED).
