@@ -11,11 +11,14 @@
 
 namespace topoccl {
 
-struct Byte {
-  using Stored = uint8_t;
-  using Wide = uint8_t;
+// For copies: bits of an element's size, never computed with.
+template <class Word>
+struct Raw {
+  using Stored = Word;
+  using Wide = Word;
   static constexpr bool kFloating = false;
 };
+using Byte = Raw<uint8_t>;
 
 struct Int32 {
   using Stored = int32_t;

@@ -11,31 +11,40 @@ namespace topoccl {
 // Bytes that one thread moves at once where pointers allow it: a GPU's widest access.
 inline constexpr uint64_t kPortablePackBytes = 16;
 
-// All pointers' common distance past a multiple of kPortablePackBytes, or that many bytes if they differ.
-TOPOCCL_HOST_DEVICE inline uint64_t commonPhase(const CombineArgs& args) {
-  const uint64_t phase = reinterpret_cast<uintptr_t>(args.outputs[0]) % kPortablePackBytes;
-  bool same = true;
-  for (uint32_t i = 0; i < args.inputCount; ++i)
-    same = same && reinterpret_cast<uintptr_t>(args.inputs[i]) % kPortablePackBytes == phase;
-  for (uint32_t i = 1; i < args.outputCount; ++i)
-    same = same && reinterpret_cast<uintptr_t>(args.outputs[i]) % kPortablePackBytes == phase;
-  return same ? phase : kPortablePackBytes;
+// What all of a call's pointers have in common, modulo kPortablePackBytes.
+struct PointerPhase {
+  uint64_t phase;  // of the first output
+  bool same;       // all have that phase
+  uint64_t bits;   // any bit set in any phase
+};
+
+TOPOCCL_HOST_DEVICE inline PointerPhase pointerPhase(const CombineArgs& args) {
+  PointerPhase all{reinterpret_cast<uintptr_t>(args.outputs[0]) % kPortablePackBytes, true, 0};
+  const auto take = [&all](const void* pointer) {
+    const uint64_t phase = reinterpret_cast<uintptr_t>(pointer) % kPortablePackBytes;
+    all.same = all.same && phase == all.phase;
+    all.bits |= phase;
+  };
+  for (uint32_t i = 0; i < args.inputCount; ++i) take(args.inputs[i]);
+  for (uint32_t i = 0; i < args.outputCount; ++i) take(args.outputs[i]);
+  return all;
 }
 
+// Whole packs where pointers allow it, after as many elements as it takes to get there; else element by
+// element; else, where not even elements are aligned, byte by byte.
 template <class Element, class Op, class Mode, Group Threads>
 TOPOCCL_HOST_DEVICE void portableLoop(const CombineArgs& args, const Threads& group) {
-  constexpr uint64_t kBytes = sizeof(typename Element::Stored);
-  constexpr int kLanes = static_cast<int>(kPortablePackBytes / kBytes);
-  using Single = PortablePack<Element, 1>;
-  using Wide = PortablePack<Element, kLanes, static_cast<int>(kPortablePackBytes)>;
+  constexpr int kBytes = sizeof(typename Element::Stored);
+  constexpr int kPackBytes = static_cast<int>(kPortablePackBytes);
   const CombineJob job(args);
-  const uint64_t phase = commonPhase(args);
-  if (phase % kBytes != 0 || phase == kPortablePackBytes)
-    return combineRange<Single, Op, Mode>(job, 0, args.count, group);
-  const uint64_t toAligned = (kPortablePackBytes - phase) % kPortablePackBytes / kBytes;
-  const uint64_t head = toAligned < args.count ? toAligned : args.count;
-  combineRange<Single, Op, Mode>(job, 0, head, group);
-  combineRange<Wide, Op, Mode>(job, head, args.count, group);
+  const PointerPhase all = pointerPhase(args);
+  if (all.bits % kBytes != 0)
+    return combineRange<PortablePack<Element, 1>, Op, Mode>(job, 0, args.count, group);
+  const uint64_t toAligned = (kPortablePackBytes - all.phase) % kPortablePackBytes / kBytes;
+  const uint64_t head = all.same && toAligned < args.count ? toAligned : args.count;
+  combineRange<PortablePack<Element, 1, kBytes>, Op, Mode>(job, 0, head, group);
+  combineRange<PortablePack<Element, kPackBytes / kBytes, kPackBytes>, Op, Mode>(job, head, args.count,
+                                                                                 group);
 }
 
 // Called by all threads of the group with the same arguments; when it returns, all outputs are written.
@@ -44,15 +53,11 @@ TOPOCCL_HOST_DEVICE void portableCombine(const CombineArgs& args, const Threads&
   if (args.count != 0 && args.outputCount != 0) {
     using Plain = CombineMode<false, false>;
     if (isCopy<Element>(args)) {
-      CombineArgs bytes = args;
-      bytes.count = args.count * sizeof(typename Element::Stored);
-      bytes.divisor = 1;
-      portableLoop<Byte, First, Plain>(bytes, group);
-    } else if constexpr (Element::kFloating) {
-      if (args.scaledInputs != 0)
-        portableLoop<Element, Op, CombineMode<true, false>>(args, group);
-      else
-        portableLoop<Element, Op, Plain>(args, group);
+      CombineArgs copy = args;
+      copy.divisor = 1;
+      portableLoop<Raw<UnsignedOf<sizeof(typename Element::Stored)>>, First, Plain>(copy, group);
+    } else if (Element::kFloating && args.scaledInputs != 0) {
+      if constexpr (Element::kFloating) portableLoop<Element, Op, CombineMode<true, false>>(args, group);
     } else {
       portableLoop<Element, Op, Plain>(args, group);
     }

@@ -1,6 +1,7 @@
 // The pack of GPUs, and of hosts where nothing is known of vectors: lanes in an array.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -9,12 +10,16 @@
 
 namespace topoccl {
 
+template <size_t kBytes>
+using UnsignedOf = std::conditional_t<
+    kBytes == 8, uint64_t,
+    std::conditional_t<kBytes == 4, uint32_t, std::conditional_t<kBytes == 2, uint16_t, uint8_t>>>;
+
 // One number's arithmetic: not contracted, not saturated, not trapping.
 template <class Wide>
 struct PortableMath {
   static constexpr bool kFloating = std::is_floating_point_v<Wide>;
-  using Bits = std::conditional_t<sizeof(Wide) == 8, uint64_t,
-                                  std::conditional_t<sizeof(Wide) == 4, uint32_t, uint8_t>>;
+  using Bits = UnsignedOf<sizeof(Wide)>;
 
   TOPOCCL_KERNEL static Wide add(Wide a, Wide b) {
     if constexpr (kFloating)

@@ -42,28 +42,27 @@ inline const std::vector<uint16_t>& awkward<uint16_t>() {
   return all;
 }
 
-// One element in four is awkward, the rest lie near 1 (floats) or anywhere (integers).
+// One element in `rarity` is awkward, the others are `base` with the bits in `varying` drawn at random.
 template <class Bits>
-void fill(uint8_t* to, size_t bytes, Bits oneBits, std::mt19937_64& random) {
+void fill(uint8_t* to, size_t bytes, Bits base, Bits varying, uint64_t rarity, std::mt19937_64& random) {
   for (size_t i = 0; i + sizeof(Bits) <= bytes; i += sizeof(Bits)) {
-    Bits value =
-        oneBits ^ static_cast<Bits>(random() & (oneBits == 0 ? ~uint64_t{0}
-                                                             : ~uint64_t{0} >> 8 >> (64 - 8 * sizeof(Bits))));
-    if (random() % 4 == 0) value = awkward<Bits>()[random() % awkward<Bits>().size()];
+    Bits value = base ^ static_cast<Bits>(random() & varying);
+    if (random() % rarity == 0) value = awkward<Bits>()[random() % awkward<Bits>().size()];
     std::memcpy(to + i, &value, sizeof(value));
   }
 }
 
-inline void fill(DataType type, uint8_t* to, size_t bytes, std::mt19937_64& random) {
+// Floats lie in [0.5, 2) or so, of both signs; integers anywhere.
+inline void fill(DataType type, uint8_t* to, size_t bytes, uint64_t rarity, std::mt19937_64& random) {
   switch (type) {
     case DataType::Float32:
-      return fill<uint32_t>(to, bytes, 0x3f800000u, random);
+      return fill<uint32_t>(to, bytes, 0x3f800000u, 0x80ffffffu, rarity, random);
     case DataType::Float64:
-      return fill<uint64_t>(to, bytes, 0x3ff0000000000000u, random);
+      return fill<uint64_t>(to, bytes, 0x3ff0000000000000u, 0x801fffffffffffffu, rarity, random);
     case DataType::Bfloat16:
-      return fill<uint16_t>(to, bytes, 0x3f80, random);
+      return fill<uint16_t>(to, bytes, 0x3f80, 0x80ff, rarity, random);
     default:
-      return fill<uint32_t>(to, bytes, 0, random);
+      return fill<uint32_t>(to, bytes, 0, 0xffffffffu, rarity, random);
   }
 }
 
@@ -82,9 +81,10 @@ class Operands {
  public:
   Operands(const CallShape& shape, uint64_t seed) : bytes_(shape.count * elementBytes(shape.type)) {
     std::mt19937_64 random(seed);
+    const uint64_t rarity = 4 + shape.inputs;  // else the sum of many inputs would always be a NaN
     for (uint32_t i = 0; i < shape.inputs; ++i) {
       inputs_.push_back(buffer(shape.inputOffset * (i + 1)));
-      fill(shape.type, static_cast<uint8_t*>(inputs_.back()), bytes_, random);
+      fill(shape.type, static_cast<uint8_t*>(inputs_.back()), bytes_, rarity, random);
     }
     for (uint32_t i = 0; i < shape.outputs; ++i) {
       const bool aliased = shape.inPlace && i < shape.inputs;

@@ -20,20 +20,30 @@ HWY_BEFORE_NAMESPACE();
 namespace topoccl {
 namespace HWY_NAMESPACE {
 
+// Apart from plain stores, and not inlined with them: one function for both spilled the pointers.
+template <class Element, class Op, bool kScaled>
+HWY_NOINLINE void runStreamed(const CombineArgs& args) {
+  using Pack = HostPack<Element>;
+  using Mode = CombineMode<kScaled, true>;
+  const StreamPlan plan = planStreams(args, Pack::kBytes, sizeof(typename Element::Stored));
+  CombineJob job(args);
+  job.streamedOutputs = plan.outputs;
+  combineRest<Pack, Op, Mode>(job, 0, plan.head);
+  combineRange<Pack, Op, Mode>(job, plan.head, args.count, SoloGroup());
+}
+
+template <class Element, class Op, bool kScaled>
+HWY_NOINLINE void runPlain(const CombineArgs& args) {
+  const CombineJob job(args);
+  combineRange<HostPack<Element>, Op, CombineMode<kScaled, false>>(job, 0, args.count, SoloGroup());
+}
+
 template <class Element, class Op, bool kScaled>
 void runLoop(const CombineArgs& args) {
-  using Pack = HostPack<Element>;
-  CombineJob job(args);
-  if (args.streamedOutputs != 0) {
-    const StreamPlan plan = planStreams(args, Pack::kBytes, sizeof(typename Element::Stored));
-    if (plan.outputs != 0) {
-      using Streamed = CombineMode<kScaled, true>;
-      job.streamedOutputs = plan.outputs;
-      combineRest<Pack, Op, Streamed>(job, 0, plan.head);
-      return combineRange<Pack, Op, Streamed>(job, plan.head, args.count, SoloGroup());
-    }
-  }
-  combineRange<Pack, Op, CombineMode<kScaled, false>>(job, 0, args.count, SoloGroup());
+  if (args.streamedOutputs != 0)
+    runStreamed<Element, Op, kScaled>(args);
+  else
+    runPlain<Element, Op, kScaled>(args);
 }
 
 void copyBytes(const CombineArgs& args) {

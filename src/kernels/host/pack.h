@@ -51,14 +51,13 @@ struct HostConversion<Bfloat16> {
   template <class D>
   TOPOCCL_KERNEL static hn::Vec<hn::Rebind<uint16_t, D>> narrow(D d, hn::Vec<D> wide) {
     const hn::Rebind<uint32_t, D> u32;
-    const hn::Rebind<int32_t, D> i32;
     const hn::Rebind<uint16_t, D> u16;
     const auto bits = hn::BitCast(u32, wide);
     const auto lowestKept = hn::And(hn::ShiftRight<16>(bits), hn::Set(u32, 1));
     const auto rounded = hn::Add(bits, hn::Add(hn::Set(u32, 0x7fff), lowestKept));
     const auto nan = hn::BitCast(d, hn::Set(u32, quietNanBits(float{})));
     const auto settled = hn::IfThenElse(hn::IsNaN(wide), nan, hn::BitCast(d, rounded));
-    return hn::DemoteTo(u16, hn::BitCast(i32, hn::ShiftRight<16>(hn::BitCast(u32, settled))));
+    return hn::TruncateTo(u16, hn::ShiftRight<16>(hn::BitCast(u32, settled)));
   }
 };
 
@@ -117,11 +116,18 @@ struct HostPack {
   TOPOCCL_KERNEL static Mask isNan(Value a) { return hn::IsNaN(a); }
   TOPOCCL_KERNEL static Value select(Mask mask, Value yes, Value no) { return hn::IfThenElse(mask, yes, no); }
 
-  // Lane by lane: processors have no vector division of integers, and only an average's last step asks.
+  // Lane by lane: processors have no vector division of integers, and only an average's last step asks. Up to
+  // 32 bits doubles serve, whose loop compilers turn into vectors: a quotient q = x / d that is no integer
+  // lies at least 1 / d from one, and is rounded by at most |q| / 2^53 <= 2^-21 / d.
   TOPOCCL_KERNEL static Value divide(Value a, uint32_t divisor) {
     HWY_ALIGN Wide lanes[kLanes];
     hn::Store(a, D(), lanes);
-    for (Wide& lane : lanes) lane = PortableMath<Wide>::divide(lane, divisor);
+    for (Wide& lane : lanes) {
+      if constexpr (sizeof(Wide) <= 4)
+        lane = static_cast<Wide>(static_cast<double>(lane) / static_cast<double>(divisor));
+      else
+        lane = PortableMath<Wide>::divide(lane, divisor);
+    }
     return hn::Load(D(), lanes);
   }
 };
