@@ -12,6 +12,7 @@
 #include "common/memory_map.h"
 #include "common/options.h"
 #include "common/team.h"
+#include "topoccl.h"
 
 namespace topoccl::bench {
 namespace {
