@@ -27,10 +27,6 @@ system=$(mktemp -d -p "$(realpath "${TOPOCCL_FRESH:-build/fresh}")")
 clone="/opt/a clone"
 
 cleanUp() {
-  local point
-  for point in dev/shm dev sys proc; do
-    if mountpoint -q "$system/$point"; then umount "$system/$point"; fi
-  done
   if [[ ${TOPOCCL_KEEP:-0} == 1 ]]; then say "kept $system"; else rm -rf --one-file-system "$system"; fi
 }
 trap cleanUp EXIT
@@ -47,17 +43,20 @@ for kind in etc/apt/sources.list etc/apt/sources.list.d etc/apt/apt.conf etc/apt
   fi
 done
 rm -rf "$system"/var/lib/apt/lists/*
-mount -t proc proc "$system/proc"
-mount -t sysfs -o ro sysfs "$system/sys"
-mount --bind /dev "$system/dev"
-mount -t tmpfs tmpfs "$system/dev/shm"
 git clone --quiet . "$system$clone"
 
 say "$* in it"
 status=0
-chroot "$system" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
-  ${http_proxy:+"http_proxy=$http_proxy"} ${https_proxy:+"https_proxy=$https_proxy"} \
-  bash -c 'cd "$1" && shift && "$@"' fresh "$clone" "$@" || status=$?
+# In a mount namespace of its own, so that nothing stays mounted and nothing here changes.
+unshare --mount bash -euo pipefail -c '
+  system=$1 clone=$2
+  shift 2
+  mount -t proc proc "$system/proc"
+  mount --rbind /dev "$system/dev"
+  chroot "$system" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
+    ${http_proxy:+"http_proxy=$http_proxy"} ${https_proxy:+"https_proxy=$https_proxy"} \
+    bash -c "cd \"\$1\" && shift && \"\$@\"" fresh "$clone" "$@"
+' unshare "$system" "$clone" "$@" || status=$?
 rm -rf build/fresh-logs
 if [[ -d $system$clone/build/logs ]]; then cp -r "$system$clone/build/logs" build/fresh-logs; fi
 exit "$status"

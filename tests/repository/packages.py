@@ -55,8 +55,8 @@ TOOLS = {
 }
 BASE_TOOLS = set("""
     apt-cache apt-get awk basename bash cat chmod chroot comm cp cut date dirname dpkg-query env find grep head id
-    kill ldd ln ls mkdir mktemp mount mountpoint mv nproc readlink realpath rm sed seq setarch sleep sort sudo tail
-    tar taskset tee timeout touch tr umount uname uniq wc xargs
+    kill ldd ln ls mkdir mktemp mount mv nproc readlink realpath rm sed seq setarch sleep sort sudo tail
+    tar taskset tee timeout touch tr unshare uname uniq wc xargs
 """.split())
 SHELL_WORDS = set("""
     if then elif else fi for while until do done case esac in function select break cd command continue declare echo
