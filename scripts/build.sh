@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Configures and builds; leaves programs in build/PRESET/bin and libraries in build/PRESET/lib.
+#
+#   scripts/build.sh [--programs] [PRESET ...]     default: release; others: dev asan tsan
+#
+#   --programs   leave out tests and micro-benches
+#
+# CC and CXX choose the compilers (when a preset is configured first), TOPOCCL_JOBS the parallel jobs.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/common.sh
+
+target=all
+if [[ ${1:-} == --programs ]]; then
+  target=programs
+  shift
+fi
+if (($# == 0)); then set -- release; fi
+
+for tool in cmake ninja; do
+  command -v "$tool" >/dev/null || fail "$tool is not installed: run scripts/setup.sh"
+done
+pickCompilers || fail "need g++ 12 or later, or clang 14 or later: run scripts/setup.sh, or set CXX and CC"
+
+launcher=
+if command -v ccache >/dev/null && [[ -w ${HOME:-/nonexistent} ]]; then launcher=ccache; fi
+
+for preset in "$@"; do
+  arguments=("-DCMAKE_C_COMPILER_LAUNCHER=$launcher" "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
+  stage "$preset-configure" cmake --preset "$preset" "${arguments[@]}" ||
+    fail "cannot configure preset $preset"
+  stage "$preset-build" cmake --build "build/$preset" --target "$target" --parallel "$(buildJobs)" ||
+    fail "cannot build preset $preset"
+done

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""clang-tidy has nothing to say about src, bench and tools, by the build tree's compile commands."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import check as c
+
+VERSION = "14"
+
+
+def find_clang_tidy():
+    for name in (f"clang-tidy-{VERSION}", "clang-tidy"):
+        if shutil.which(name):
+            return name
+    raise c.Skip("clang-tidy is not installed")
+
+
+def sources(context):
+    commands = json.loads((context.build / "compile_commands.json").read_text(encoding="utf-8"))
+    files = {os.path.relpath(os.path.join(c["directory"], c["file"]), context.root) for c in commands}
+    return sorted(f for f in files if f.split(os.sep)[0] in ("src", "bench", "tools"))
+
+
+def check(context):
+    program = find_clang_tidy()
+
+    def run(source):
+        result = subprocess.run([program, "--quiet", "-p", str(context.build), source], cwd=context.root,
+                                capture_output=True, text=True, check=False)
+        return re.findall(r"^(\S+:\d+:\d+: (?:warning|error): .*)$", result.stdout, re.MULTILINE)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        findings = {line for lines in pool.map(run, sources(context)) for line in lines}
+    return sorted(line.removeprefix(f"{context.root}{os.sep}") for line in findings)
+
+
+if __name__ == "__main__":
+    c.main(check)
