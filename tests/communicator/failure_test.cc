@@ -1,0 +1,206 @@
+// What a user sees when things go wrong: clear errors on every rank, nothing hangs.
+#include <fcntl.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "communicator/ranks.h"
+
+namespace topoccl::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+ncclResult_t call(ncclComm_t comm, size_t count, ncclDataType_t type = ncclFloat, ncclRedOp_t op = ncclSum) {
+  std::vector<double> in(count, 1), out(count);
+  return ncclAllReduce(in.data(), out.data(), count, type, op, comm, nullptr);
+}
+
+// What a C program can pass.
+template <class Enum>
+Enum outOfRange(int value) {
+  Enum result;
+  std::memcpy(&result, &value, sizeof(result));
+  return result;
+}
+
+std::string lastError() {
+  return ncclGetLastError(nullptr);
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Arguments, AreNamedWhenWrong) {
+  std::vector<ncclComm_t> comms(1);
+  ASSERT_EQ(ncclCommInitAll(comms.data(), 1, nullptr), ncclSuccess);
+  float x = 1;
+  EXPECT_EQ(ncclAllReduce(nullptr, &x, 1, ncclFloat, ncclSum, comms[0], nullptr), ncclInvalidArgument);
+  EXPECT_TRUE(contains(lastError(), "sendbuff")) << lastError();
+  EXPECT_EQ(ncclAllReduce(&x, &x, 1, outOfRange<ncclDataType_t>(77), ncclSum, comms[0], nullptr),
+            ncclInvalidArgument);
+  EXPECT_TRUE(contains(lastError(), "77")) << lastError();
+  EXPECT_EQ(ncclAllReduce(&x, &x, 1, ncclFloat, outOfRange<ncclRedOp_t>(66), comms[0], nullptr),
+            ncclInvalidArgument);
+  EXPECT_TRUE(contains(lastError(), "66")) << lastError();
+  EXPECT_EQ(ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, comms[0], reinterpret_cast<cudaStream_t>(&x)),
+            ncclInvalidArgument);
+  EXPECT_TRUE(contains(lastError(), "stream")) << lastError();
+  EXPECT_EQ(ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, nullptr, nullptr), ncclInvalidArgument);
+  EXPECT_EQ(x, 1);
+  // NULL is fine where nothing is read or written.
+  EXPECT_EQ(ncclAllReduce(nullptr, nullptr, 0, ncclFloat, ncclSum, comms[0], nullptr), ncclSuccess);
+  EXPECT_EQ(ncclCommDestroy(comms[0]), ncclSuccess);
+}
+
+TEST(Handle, IsDeadAfterDestroy) {
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
+  ASSERT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  int rank = 0;
+  EXPECT_EQ(ncclCommUserRank(comm, &rank), ncclInvalidArgument);
+  EXPECT_EQ(ncclCommDestroy(comm), ncclInvalidArgument);
+}
+
+TEST(Group, ReportsARefusedCallAtItsEnd) {
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
+  float x = 5, y = 0;
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclAllReduce(&x, &y, 1, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
+  EXPECT_EQ(ncclAllReduce(&x, &y, 1, ncclFloat, ncclSum, comm, reinterpret_cast<cudaStream_t>(&x)),
+            ncclInvalidArgument);
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
+  EXPECT_EQ(y, 0) << "nothing of the group may run";
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+TEST(Finalize, EndsCollectives) {
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
+  ASSERT_EQ(ncclCommFinalize(comm), ncclSuccess);
+  EXPECT_EQ(call(comm, 1), ncclInvalidUsage);
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+// Every way to disagree that slots or boards can show.
+struct Disagreement {
+  const char* name;
+  size_t count[2];
+  ncclDataType_t type[2];
+  ncclRedOp_t op[2];
+};
+
+class Mismatch : public testing::TestWithParam<Disagreement> {};
+
+TEST_P(Mismatch, IsReportedToBothWithBothCalls) {
+  const Disagreement& how = GetParam();
+  const ncclUniqueId id = newId();
+  onThreads(2, [&](int rank) {
+    const Comm comm(id, 2, rank);
+    ASSERT_EQ(call(comm, 10), ncclSuccess);
+    EXPECT_EQ(call(comm, how.count[rank], how.type[rank], how.op[rank]), ncclInvalidUsage) << lastError();
+    ncclResult_t state = ncclSuccess;
+    EXPECT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+    EXPECT_EQ(state, ncclInvalidUsage);
+    EXPECT_EQ(call(comm, 10), ncclInvalidUsage) << "a poisoned communicator must refuse";
+    EXPECT_TRUE(contains(lastError(), "rank 0") && contains(lastError(), "rank 1") &&
+                contains(lastError(), "#2"))
+        << lastError();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, Mismatch,
+    testing::Values(Disagreement{"small_counts", {5, 6}, {ncclFloat, ncclFloat}, {ncclSum, ncclSum}},
+                    Disagreement{"algorithms", {5, 500000}, {ncclFloat, ncclFloat}, {ncclSum, ncclSum}},
+                    Disagreement{
+                        "large_counts", {500001, 500000}, {ncclFloat, ncclFloat}, {ncclSum, ncclSum}},
+                    Disagreement{"types", {6, 6}, {ncclFloat, ncclInt32}, {ncclSum, ncclSum}},
+                    Disagreement{"operators", {6, 6}, {ncclFloat, ncclFloat}, {ncclSum, ncclMax}}),
+    [](const auto& parameter) { return parameter.param.name; });
+
+TEST(Abort, EndsACallInFlightAndTellsThePeers) {
+  const ncclUniqueId id = newId();
+  onThreads(3, [&](int rank) {
+    Comm comm(id, 3, rank);
+    if (rank == 2) {
+      std::this_thread::sleep_for(50ms);
+      // Rank 0 aborts meanwhile; this rank learns of it in its next call.
+      std::this_thread::sleep_for(200ms);
+      EXPECT_EQ(call(comm, 100), ncclRemoteError) << lastError();
+      EXPECT_TRUE(contains(lastError(), "rank 0")) << lastError();
+      return;
+    }
+    if (rank == 1) {
+      EXPECT_EQ(call(comm, 100), ncclRemoteError) << lastError();
+      return;
+    }
+    const ncclComm_t mine = comm.release();
+    std::thread aborter([&] {
+      std::this_thread::sleep_for(100ms);
+      EXPECT_EQ(ncclCommAbort(mine), ncclSuccess);
+    });
+    EXPECT_NE(call(mine, 100), ncclSuccess);
+    aborter.join();
+  });
+}
+
+TEST(Death, OfAPeerIsReported) {
+  for (const int victim : {0, 1, 2}) {
+    const ncclUniqueId id = newId();
+    onProcesses(
+        3,
+        [&](int rank) {
+          Comm comm(id, 3, rank);
+          expectSum(comm, 3, rank, 1000);
+          if (rank == victim) ::kill(::getpid(), SIGKILL);
+          EXPECT_EQ(call(comm, 100000), ncclRemoteError) << lastError();
+          EXPECT_TRUE(contains(lastError(), "rank " + std::to_string(victim))) << lastError();
+          return 0;
+        },
+        [&](int rank, int status) {
+          return rank == victim ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        });
+  }
+}
+
+TEST(Settings, OfBadValueAreRefusedByName) {
+  for (const auto& [name, value] :
+       std::vector<std::pair<const char*, std::string>>{{"NCCL_ALGO", "circle"},
+                                                        {"NCCL_PROTO", "LL512"},
+                                                        {"NCCL_ALGO", "nvls"},
+                                                        {"TOPOCCL_DEVICE", "cuda"}}) {
+    const Environment environment{{name, value}};
+    ncclComm_t comm = nullptr;
+    EXPECT_NE(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
+    EXPECT_TRUE(contains(lastError(), name) && contains(lastError(), value)) << lastError();
+  }
+}
+
+TEST(Life, OfManyCommunicatorsLeavesNothingBehind) {
+  const auto descriptors = [] {
+    int count = 0;
+    for (int fd = 0; fd < 1024; ++fd) count += ::fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
+    return count;
+  };
+  const auto once = [] {
+    const ncclUniqueId id = newId();
+    onThreads(2, [&](int rank) {
+      const Comm comm(id, 2, rank);
+      expectSum(comm, 2, rank, 100);
+    });
+  };
+  once();
+  const int before = descriptors();
+  const int rounds = std::getenv("TOPOCCL_TEST_REDUCED") != nullptr ? 10 : 50;
+  for (int i = 0; i < rounds; ++i) once();
+  for (int i = 0; i < 100 && descriptors() > before; ++i) std::this_thread::sleep_for(20ms);
+  EXPECT_LE(descriptors(), before);
+}
+
+}  // namespace
+}  // namespace topoccl::test
