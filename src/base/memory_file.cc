@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <fstream>
 #include <utility>
 
 #include "base/error.h"
@@ -28,7 +30,29 @@ Descriptor makeFile(const std::string& name) {
   return file;
 }
 
+// What the system could give without killing anybody; SIZE_MAX where it does not say.
+size_t availableBytes() {
+  std::ifstream file("/proc/meminfo");
+  size_t kibibytes = 0;
+  bool known = false;
+  for (std::string name, unit; file >> name;) {
+    size_t value = 0;
+    file >> value;
+    std::getline(file, unit);
+    if (name != "MemAvailable:" && name != "SwapFree:") continue;
+    kibibytes += value;
+    known = known || name == "MemAvailable:";
+  }
+  return known ? kibibytes * 1024 : SIZE_MAX;
+}
+
+// The file system behind memory files has no limit of its own: reserving more than there is would not fail
+// but call the out-of-memory killer. Hence the look before.
 void reserve(int file, size_t bytes) {
+  const size_t available = availableBytes();
+  if (bytes > available)
+    throw Error(Code::SystemError,
+                concat("reserving ", bytes, " bytes of shared memory: only ", available, " are available"));
   int error;
   do error = ::fallocate(file, 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
   while (error == EINTR);
