@@ -110,7 +110,9 @@ std::string sealed(FrameSealer& sealer, uint8_t kind, const std::string& text) {
 TEST(Frame, ArrivesWholeWhateverThePieces) {
   FrameSealer sealer(kKey);
   FrameOpener opener(kKey, 100);
-  const std::string stream = sealed(sealer, 1, "first") + sealed(sealer, 2, "") + sealed(sealer, 3, "third");
+  std::string stream = sealed(sealer, 1, "first");
+  stream += sealed(sealer, 2, "");
+  stream += sealed(sealer, 3, "third");
   std::string input, seen;
   for (char byte : stream) {
     input.push_back(byte);
