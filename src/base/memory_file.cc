@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <fstream>
 #include <utility>
 
 #include "base/error.h"
@@ -27,6 +29,22 @@ Descriptor makeFile(const std::string& name) {
   if (!file && errno == EINVAL) file = Descriptor(::memfd_create(name.c_str(), flags));
   if (!file) throwSystemError("making a memory file", errno);
   return file;
+}
+
+// What the system could give without killing anybody; SIZE_MAX where it does not say.
+size_t availableBytes() {
+  std::ifstream file("/proc/meminfo");
+  size_t kibibytes = 0;
+  bool known = false;
+  for (std::string name, unit; file >> name;) {
+    size_t value = 0;
+    file >> value;
+    std::getline(file, unit);
+    if (name != "MemAvailable:" && name != "SwapFree:") continue;
+    kibibytes += value;
+    known = known || name == "MemAvailable:";
+  }
+  return known ? kibibytes * 1024 : SIZE_MAX;
 }
 
 }  // namespace
@@ -73,6 +91,12 @@ MemoryFile MemoryFile::createSparse(size_t bytes, const std::string& name) {
 
 void MemoryFile::reserve(size_t offset, size_t bytes) {
   if (!file_ || bytes == 0) return;
+  // The file system behind memory files has no limit of its own: reserving more than there is would not fail
+  // but call the out-of-memory killer. Hence the look before.
+  const size_t available = availableBytes();
+  if (bytes > available)
+    throw Error(Code::SystemError,
+                concat("reserving ", bytes, " bytes of shared memory: only ", available, " are available"));
   int error;
   do
     error =

@@ -45,14 +45,17 @@ Attempt attempt(const Rendezvous& rendezvous, const Bytes32& key, int rank, Wait
 ControlConnection reachRoot(const Rendezvous& rendezvous, const Bytes32& key, int rank, const Wait& wait,
                             std::chrono::milliseconds timeout) {
   std::chrono::milliseconds pause = kFirstPause;
+  std::string problem;
   for (;;) {
     Attempt result = attempt(rendezvous, key, rank, wait);
     if (result.connection) return std::move(*result.connection);
+    // That time ran out says less than what went wrong before.
+    if (problem.empty() || !wait.deadline.passed()) problem = result.problem;
     const std::string what =
         concat("rank ", rank, " could not reach the root at ", rendezvous.address.text());
     if (wait.deadline.passed())
       throw TimeoutError(
-          concat(what, " within ", secondsText(timeout.count()), " (last: ", result.problem,
+          concat(what, " within ", secondsText(timeout.count()), " (last: ", problem,
                  "); is the process alive that made the unique id, and the id from this run?"));
     sleepFor(pause, wait, what);
     pause = std::min(2 * pause, kLongestPause);

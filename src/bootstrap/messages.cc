@@ -61,6 +61,7 @@ std::optional<Contribution> decodeContribution(std::string_view bytes) {
 std::string encode(const Welcome& welcome) {
   return ByteWriter()
       .number(onWire(welcome.rootRank))
+      .number(welcome.process)
       .number(welcome.processId)
       .text(cut(welcome.host))
       .take();
@@ -70,6 +71,7 @@ std::optional<Welcome> decodeWelcome(std::string_view bytes) {
   ByteReader reader(bytes);
   Welcome welcome;
   welcome.rootRank = offWire(reader.number<uint32_t>());
+  welcome.process = reader.number<uint64_t>();
   welcome.processId = reader.number<uint32_t>();
   welcome.host = printable(reader.text(kMaxTextBytes));
   if (!reader.done()) return std::nullopt;

@@ -20,9 +20,11 @@ enum class Message : uint8_t {
   Abort,     // reason, as raw bytes
   Leave,     // empty
   // root -> rank
-  Welcome,   // Welcome
-  Gathered,  // encodeBlobs
-  Failure,   // Failure
+  Welcome,    // Welcome
+  Gathered,   // encodeBlobs
+  Failure,    // Failure
+  Farewell,   // answer to Leave; empty
+  RootMayGo,  // no rank lives in the root's process any more: its end is no death; empty
 };
 
 // All contributions to one allGather together, and any single frame's payload.
@@ -48,6 +50,7 @@ struct Contribution {
 
 struct Welcome {
   int32_t rootRank = -1;  // a rank that lives in the root's process, -1 if none does
+  uint64_t process = 0;   // processToken() of that process
   uint32_t processId = 0;
   std::string host;
 };

@@ -1,5 +1,6 @@
 #include "bootstrap/remote_bootstrap.h"
 
+#include "base/host_identity.h"
 #include "bootstrap/rank_list.h"
 
 namespace topoccl {
@@ -20,7 +21,8 @@ RemoteBootstrap::RemoteBootstrap(ControlConnection connection, const Bytes32& ke
       rank_(rank),
       root_(welcome),
       timeout_(timeout),
-      abort_(abort) {}
+      abort_(abort),
+      rootMayGo_(welcome.rootRank < 0) {}
 
 std::vector<std::string> RemoteBootstrap::allGather(const std::string& mine) {
   const std::string what = concat("rank ", rank_, " in allGather");
@@ -60,27 +62,28 @@ std::string RemoteBootstrap::awaitGathered(const std::string& what) {
     for (;;) {
       Frame frame = connection_.receive(wait, what);
       if (frame.kind == static_cast<uint8_t>(Message::Gathered)) return std::move(frame.payload);
-      const std::optional<Failure> failure = decodeFailure(frame.payload);
-      if (frame.kind == static_cast<uint8_t>(Message::Failure) && failure) {
-        note(*failure);
-        break;
-      }
+      onFrame(frame);
+      if (failure_) break;
     }
   } catch (const AbortedError&) {
     throw;
   } catch (const Error& error) {
+    rootMayGo_ = false;  // this call can't do without it
     noteRootGone(error.what());
   }
   throwFailure(what);
 }
 
+void RemoteBootstrap::onFrame(const Frame& frame) {
+  if (frame.kind == static_cast<uint8_t>(Message::RootMayGo)) rootMayGo_ = true;
+  if (frame.kind != static_cast<uint8_t>(Message::Failure)) return;
+  if (const std::optional<Failure> failure = decodeFailure(frame.payload)) note(*failure);
+}
+
 std::optional<PeerFailure> RemoteBootstrap::failure() {
-  if (!failure_ && !left_) {
+  if (!failure_ && !left_ && !rootGone_) {
     try {
-      if (const std::optional<Frame> frame = connection_.poll("looking for failures"))
-        if (const std::optional<Failure> failure = decodeFailure(frame->payload);
-            failure && frame->kind == static_cast<uint8_t>(Message::Failure))
-          note(*failure);
+      if (const std::optional<Frame> frame = connection_.poll("looking for failures")) onFrame(*frame);
     } catch (const Error& error) {
       noteRootGone(error.what());
     }
@@ -97,7 +100,19 @@ void RemoteBootstrap::leave() noexcept {
   if (left_) return;
   left_ = true;
   sendShortly(Message::Leave, "");
+  if (root_.process == processToken()) awaitFarewell();
   connection_.close();
+}
+
+// The root lives in this process, which may end at once: the others must have been told before.
+void RemoteBootstrap::awaitFarewell() noexcept {
+  try {
+    const Wait wait{Deadline::in(kFarewell), nullptr};
+    while (connection_.receive(wait, "leaving").kind != static_cast<uint8_t>(Message::Farewell)) {
+    }
+  } catch (const std::exception&) {
+    // Gone or stuck: nothing to wait for.
+  }
 }
 
 void RemoteBootstrap::sendShortly(Message kind, const std::string& payload) noexcept {
@@ -117,6 +132,8 @@ void RemoteBootstrap::note(const Failure& failure) {
 }
 
 void RemoteBootstrap::noteRootGone(const std::string& why) {
+  rootGone_ = true;
+  if (rootMayGo_) return;
   const std::string whose = root_.rootRank >= 0 ? concat(", where rank ", root_.rootRank, " lives,") : "";
   note({Code::RemoteError, root_.rootRank,
         concat("the root (host ", root_.host, ", process ", root_.processId, ")", whose, " is gone: ", why)});

@@ -26,7 +26,9 @@ class RemoteBootstrap : public Bootstrap {
  private:
   std::string exchange(const std::string& mine);
   std::string awaitGathered(const std::string& what);
+  void awaitFarewell() noexcept;
   void sendShortly(Message kind, const std::string& payload) noexcept;
+  void onFrame(const Frame& frame);
   void note(const Failure& failure);
   void noteRootGone(const std::string& why);
   [[noreturn]] void throwFailure(const std::string& what) const;
@@ -39,6 +41,8 @@ class RemoteBootstrap : public Bootstrap {
   std::chrono::milliseconds timeout_;
   const std::atomic<bool>* abort_;
   std::optional<Failure> failure_;
+  bool rootMayGo_;  // the end of the root's process is no rank's death
+  bool rootGone_ = false;
   bool left_ = false;
 };
 

@@ -110,7 +110,7 @@ Root::Root(Descriptor listener, const Rendezvous& rendezvous, std::chrono::milli
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       key_(sessionKey(rendezvous.secret)),
       fromCommId_(rendezvous.fromCommId),
-      session_({-1, static_cast<uint32_t>(::getpid()), hostName()}, processToken(), linger,
+      session_({-1, processToken(), static_cast<uint32_t>(::getpid()), hostName()}, linger,
                [this](int id, Message kind, const Payload& payload) { send(id, kind, payload); }) {
   if (!epoll_) throwSystemError("making an epoll instance", errno);
   watch(EPOLL_CTL_ADD, listener_.get(), kListener, EPOLLIN);

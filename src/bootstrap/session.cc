@@ -16,8 +16,8 @@ std::string versionText(uint32_t version) {
 
 }  // namespace
 
-Session::Session(Welcome self, uint64_t process, std::chrono::milliseconds linger, Send send)
-    : self_(std::move(self)), process_(process), linger_(linger), send_(std::move(send)) {}
+Session::Session(Welcome self, std::chrono::milliseconds linger, Send send)
+    : self_(std::move(self)), linger_(linger), send_(std::move(send)) {}
 
 void Session::onFrame(int connection, uint32_t claimedRank, const Frame& frame, Time now) {
   const auto known = rankOf_.find(connection);
@@ -93,7 +93,10 @@ void Session::onJoin(int connection, uint32_t claimedRank, const Join& join, Tim
   member.join = join;
   rankOf_[connection] = join.rank;
   ++connected_;
-  if (join.process == process_) self_.rootRank = join.rank;
+  if (join.process == self_.process) {
+    self_.rootRank = join.rank;
+    ++atRoot_;
+  }
   waitAtMost(join.patienceMilliseconds, now);
   if (members_.size() == static_cast<size_t>(ranks_)) welcome();
 }
@@ -138,12 +141,19 @@ void Session::finishRound() {
 }
 
 void Session::onLeave(Member& member) {
+  if (member.left) return;
   member.left = true;
-  if (failure_) return;
   const int rank = member.join.rank;
-  if (!complete_) return fail({Code::RemoteError, rank, concat("rank ", rank, " gave up during init")});
+  const Payload nothing("");
+  if (!complete_) fail({Code::RemoteError, rank, concat("rank ", rank, " gave up during init")});
   if (blobs_ > 0)
     fail({Code::RemoteError, rank, concat("rank ", rank, " left while others wait for it in an allGather")});
+  // The root's process may end once its last rank has left, however busy the others still are. Its rank waits
+  // for the farewell, so that they have been told by then.
+  if (member.join.process == self_.process && --atRoot_ == 0)
+    for (const auto& [other, state] : members_)
+      if (state.connected && !state.left) send_(state.connection, Message::RootMayGo, nothing);
+  send_(member.connection, Message::Farewell, nothing);
 }
 
 void Session::onClosed(int connection, const std::string& why) {

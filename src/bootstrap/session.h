@@ -26,9 +26,9 @@ class Session {
   using Time = Deadline::Clock::time_point;
   using Send = std::function<void(int connection, Message kind, const Payload& payload)>;
 
-  // `self`: what members are told about the root's process. `process` is its processToken(). After a failure
-  // the root stays for `linger` at most to tell ranks that come late. `send` must not call back.
-  Session(Welcome self, uint64_t process, std::chrono::milliseconds linger, Send send);
+  // `self`: what members are told about the root's process. After a failure the root stays for `linger` at
+  // most to tell ranks that come late. `send` must not call back.
+  Session(Welcome self, std::chrono::milliseconds linger, Send send);
 
   // A frame from an authenticated connection that proved to be `claimedRank`.
   void onFrame(int connection, uint32_t claimedRank, const Frame& frame, Time now);
@@ -64,7 +64,6 @@ class Session {
   void settle();
 
   Welcome self_;
-  uint64_t process_;
   std::chrono::milliseconds linger_;
   Send send_;
 
@@ -79,6 +78,7 @@ class Session {
   size_t blobs_ = 0;    // contributions to the open round
   size_t bytes_ = 0;    // and their size
   int connected_ = 0;
+  int atRoot_ = 0;                         // members in the root's process that have not left
   Deadline patience_ = Deadline::never();  // of the rank in the open round that waits shortest
   long long patienceMilliseconds_ = 0;
   Deadline end_ = Deadline::never();  // of lingering after a failure

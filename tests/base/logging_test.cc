@@ -1,0 +1,83 @@
+#include "base/logging.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <regex>
+
+#include "base/host_identity.h"
+
+namespace topoccl {
+namespace {
+
+// What a logger with these options writes to its file.
+template <class F>
+std::string written(const std::string& debug, const std::string& subsystems, F use) {
+  const std::string pattern = concat(testing::TempDir(), "/topoccl-log-%h-%p");
+  const std::string path = expandLogFile(pattern);
+  {
+    const Logger logger(parseLogOptions(debug, subsystems, pattern));
+    use(logger);
+  }
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  ::unlink(path.c_str());
+  return text;
+}
+
+void writeIfOn(const Logger& logger, LogPoint point, Subsystem subsystem, const std::string& text) {
+  if (logger.on(point.level, subsystem)) logger.write(point, text);
+}
+
+TEST(Logging, IsOffUnlessAskedFor) {
+  const Logger logger(parseLogOptions("", "", ""));
+  for (const Level level : {Level::Version, Level::Warn, Level::Info, Level::Trace})
+    EXPECT_FALSE(logger.on(level, Subsystem::Init));
+}
+
+TEST(Logging, WritesInfoAsNcclDoes) {
+  const std::string text = written("info", "", [](const Logger& logger) {
+    writeIfOn(logger, Level::Info, Subsystem::Init, "hello");
+    writeIfOn(logger, Level::Info, Subsystem::Net, "not selected");
+    writeIfOn(logger, Level::Trace, Subsystem::Init, "too deep");
+  });
+  EXPECT_TRUE(std::regex_match(text, std::regex("[^:. ]+:[0-9]+:[0-9]+ \\[-1\\] NCCL INFO hello\n"))) << text;
+}
+
+TEST(Logging, WritesWarningsWithTimeAndPlace) {
+  const std::string text = written("WARN", "NET", [](const Logger& logger) {
+    writeIfOn(logger, Level::Warn, Subsystem::Init, "careful");
+    writeIfOn(logger, Level::Info, Subsystem::Net, "too deep");
+  });
+  EXPECT_TRUE(std::regex_match(
+      text, std::regex("\n\\[\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\] [^:. ]+:\\d+:\\d+ \\[-1\\] "
+                       "logging_test.cc:\\d+ \\(operator\\(\\)\\) NCCL WARN careful\n")))
+      << text;
+}
+
+TEST(Logging, SelectsSubsystems) {
+  const auto on = [](const std::string& subsystems, Subsystem subsystem) {
+    return Logger(parseLogOptions("INFO", subsystems, "")).on(Level::Info, subsystem);
+  };
+  EXPECT_TRUE(on("net,coll", Subsystem::Net));
+  EXPECT_FALSE(on("net,coll", Subsystem::Init));
+  EXPECT_FALSE(on("^NET", Subsystem::Net));
+  EXPECT_TRUE(on("^NET", Subsystem::Init));
+  EXPECT_TRUE(on("ALL", Subsystem::Destroy));
+  EXPECT_TRUE(on("SOMETHING_NEW,BOOTSTRAP", Subsystem::Bootstrap));
+}
+
+TEST(Logging, ExpandsHostAndProcess) {
+  EXPECT_EQ(expandLogFile("/a/%h.%p.%%.%x"), concat("/a/", hostName(), ".", ::getpid(), ".%.%x"));
+}
+
+TEST(Logging, LeavesErrnoAlone) {
+  const Logger logger(parseLogOptions("INFO", "", "/dev/null"));
+  errno = EDOM;
+  logger.write(Level::Info, "text");
+  EXPECT_EQ(errno, EDOM);
+}
+
+}  // namespace
+}  // namespace topoccl

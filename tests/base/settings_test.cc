@@ -1,0 +1,90 @@
+#include "base/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+#include "base/error.h"
+
+namespace topoccl {
+namespace {
+
+Settings settingsFrom(const std::map<std::string, std::string>& values) {
+  return readSettings([&](const char* name) -> const char* {
+    const auto found = values.find(name);
+    return found == values.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(Settings, HaveTheDefaultsTheirRowsPrint) {
+  const Settings settings = settingsFrom({});
+  for (const SettingRow& row : settingRows()) EXPECT_EQ(printValue(settings, row), row.standard) << row.name;
+}
+
+TEST(Settings, AreReadFromTheEnvironment) {
+  const Settings settings = settingsFrom({{"NCCL_ALGO", "ring"},
+                                          {"NCCL_BUFFSIZE", "0x1000"},
+                                          {"TOPOCCL_DEVICE", "cpu"},
+                                          {"TOPOCCL_INIT_TIMEOUT", "0.25"},
+                                          {"TOPOCCL_SPIN", "-1"},
+                                          {"TOPOCCL_REFERENCES", "0"},
+                                          {"TOPOCCL_SLOTS", ""}});
+  EXPECT_EQ(settings.algorithms, "ring");
+  EXPECT_EQ(settings.bufferBytes, 4096);
+  EXPECT_EQ(settings.device, DeviceChoice::Cpu);
+  EXPECT_EQ(settings.initTimeout, std::chrono::milliseconds(250));
+  EXPECT_EQ(settings.spin, -1);
+  EXPECT_FALSE(settings.references);
+  EXPECT_EQ(settings.slots, 0);
+}
+
+class BadSetting : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(BadSetting, NamesVariableValueAndWhatIsAllowed) {
+  const auto [name, value] = GetParam();
+  try {
+    settingsFrom({{name, value}});
+    FAIL() << name << "=" << value << " was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::InvalidArgument);
+    const std::string text = error.what();
+    EXPECT_NE(text.find(std::string(name) + "=" + value), std::string::npos) << text;
+    EXPECT_NE(text.find("allowed: "), std::string::npos) << text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadSetting,
+    testing::Values(std::pair{"NCCL_DEBUG", "LOUD"}, std::pair{"NCCL_BUFFSIZE", "4M"},
+                    std::pair{"NCCL_BUFFSIZE", "0"}, std::pair{"NCCL_BUFFSIZE", "99999999999999999999"},
+                    std::pair{"TOPOCCL_DEVICE", "gpu"}, std::pair{"TOPOCCL_INIT_TIMEOUT", "soon"},
+                    std::pair{"TOPOCCL_INIT_TIMEOUT", "0"}, std::pair{"TOPOCCL_INIT_TIMEOUT", "nan"},
+                    std::pair{"TOPOCCL_COLLECTIVE_TIMEOUT", "-1"}, std::pair{"TOPOCCL_REFERENCES", "yes"},
+                    std::pair{"TOPOCCL_SPIN", "-2"}, std::pair{"TOPOCCL_SLOTS", "1 "},
+                    std::pair{"TOPOCCL_CHANNELS", "1025"}));
+
+TEST(Settings, HashOnlyWhatMustAgree) {
+  const uint64_t plain = hashOfAgreed(settingsFrom({}));
+  EXPECT_EQ(plain, hashOfAgreed(settingsFrom({{"NCCL_SOCKET_IFNAME", "eth"}, {"NCCL_HOSTID", "x"}})));
+  EXPECT_EQ(plain, hashOfAgreed(settingsFrom({{"NCCL_BUFFSIZE", "0x400000"}})));
+  EXPECT_NE(plain, hashOfAgreed(settingsFrom({{"NCCL_BUFFSIZE", "4096"}})));
+  EXPECT_NE(plain, hashOfAgreed(settingsFrom({{"NCCL_ALGO", "ring"}})));
+}
+
+TEST(Settings, NeverPrintTheSecret) {
+  const Settings settings = settingsFrom({{"TOPOCCL_SECRET", "hush"}});
+  EXPECT_EQ(settings.secret, "hush");
+  for (const SettingRow& row : settingRows())
+    EXPECT_EQ(printValue(settings, row).find("hush"), std::string::npos);
+}
+
+TEST(Settings, AreDocumentedRowByRow) {
+  std::ifstream file(TOPOCCL_DOCS "/base.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_NE(page.find(describeSettings()), std::string::npos) << "docs/base.md must contain this table:\n"
+                                                              << describeSettings();
+}
+
+}  // namespace
+}  // namespace topoccl
