@@ -47,7 +47,7 @@ TEST(Interpreter, SeesEachKindOfFault) {
   EXPECT_EQ(outcome(ring, [](Schedule& s) { s.steps[0].outChunk = 2; }), "a packet of another chunk");
   EXPECT_NE(outcome(ring, [](Schedule& s) { s.steps[0].inChunk = 2; }).find("wrong sum"), std::string::npos);
   EXPECT_NE(outcome(ring, [](Schedule& s) { s.steps[2].final = false; }).find("final 0"), std::string::npos);
-  EXPECT_EQ(outcome(ring, [](Schedule& s) { s.lanes[0].stepCount = 1; }), "deadlock");
+  EXPECT_EQ(outcome(ring, [](Schedule& s) { s.lanes[0].stepCount = 0; }), "deadlock");
   EXPECT_NE(
       outcome(oneShot, [](Schedule& s) { std::swap(s.operands[2], s.operands[3]); }).find("another order"),
       std::string::npos);

@@ -12,6 +12,7 @@
 #include "algorithms/emitters.h"
 #include "algorithms/interpreter.h"
 #include "schedule/checker.h"
+#include "schedule/text.h"
 #include "schedule/validate.h"
 
 namespace topoccl {
@@ -314,22 +315,45 @@ std::string objection(const std::vector<Schedule>& schedules) {
   return "";
 }
 
+std::vector<Schedule> mutantsOf(const Mutation& mutation, const Schedule& good) {
+  std::vector<Schedule> mutants;
+  mutation.apply(loosen(good), [&](const LooseSchedule& loose) { mutants.push_back(fasten(loose)); });
+  return mutants;
+}
+
+void judge(const std::vector<Schedule>& mutant, Tally& tally) {
+  if (!prove(mutant, allReduceGoal(mutant[0].ranks)).ok) {
+    ++tally.killed;
+    return;
+  }
+  ++tally.passed;
+  EXPECT_EQ(objection(mutant), "") << print(mutant[0]);
+}
+
+// Breaks one rank at a time, and all ranks at once: what is the same mistake everywhere no disagreement
+// betrays.
 Tally tallyOf(const Mutation& mutation) {
   Tally tally;
   for (const Emitter& emitter : kEmitters)
     for (const int ranks : kRankCounts) {
       const std::vector<Schedule> good = emitAll(emitter, ranks);
-      for (size_t rank = 0; rank < good.size(); ++rank)
-        mutation.apply(loosen(good[rank]), [&](const LooseSchedule& loose) {
-          std::vector<Schedule> mutant = good;
-          mutant[rank] = fasten(loose);
-          if (!prove(mutant, allReduceGoal(ranks)).ok) {
-            ++tally.killed;
-            return;
-          }
-          ++tally.passed;
-          EXPECT_EQ(objection(mutant), "") << emitter.name << ", " << ranks << " ranks, rank " << rank;
-        });
+      std::vector<std::vector<Schedule>> mutants;
+      for (const Schedule& schedule : good) mutants.push_back(mutantsOf(mutation, schedule));
+      size_t most = 0;
+      for (size_t rank = 0; rank < good.size(); ++rank) {
+        most = std::max(most, mutants[rank].size());
+        for (const Schedule& broken : mutants[rank]) {
+          std::vector<Schedule> schedules = good;
+          schedules[rank] = broken;
+          judge(schedules, tally);
+        }
+      }
+      for (size_t i = 0; i < most; ++i) {
+        std::vector<Schedule> schedules = good;
+        for (size_t rank = 0; rank < good.size(); ++rank)
+          if (i < mutants[rank].size()) schedules[rank] = mutants[rank][i];
+        judge(schedules, tally);
+      }
     }
   return tally;
 }

@@ -58,6 +58,18 @@ TEST_P(Proof, HoldsForSamplesUpTo512Ranks) {
     if (ranks <= kMostRanks) proveSample(GetParam(), ranks, true);
 }
 
+// Why one-shot declares `copy in place`.
+TEST(MeshOneShotProof, NeedsCopiesInPlace) {
+  std::vector<Schedule> schedules = emitAll(kEmitters[2], 3);
+  for (Schedule& schedule : schedules) schedule.copyInPlace = false;
+  CheckOptions options;
+  options.sharing = Sharing::References;
+  EXPECT_TRUE(check(schedules, allReduceGoal(3), options).ok);
+  options.inPlace = true;
+  const Verdict verdict = check(schedules, allReduceGoal(3), options);
+  EXPECT_NE(verdict.message.find("nothing orders"), std::string::npos) << verdict.message;
+}
+
 TEST_P(Proof, DeclaresTheFewestSlotsThatDoNotDeadlock) {
   for (const int ranks : {2, 3, 4, 5, 8, 13}) {
     const std::vector<Schedule> schedules = emitAll(GetParam(), ranks);
