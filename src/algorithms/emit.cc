@@ -1,7 +1,5 @@
 #include "algorithms/emit.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 
 namespace topoccl {
@@ -25,8 +23,9 @@ std::vector<int> othersFrom(int ranks, int rank) {
 }
 
 std::vector<int> othersOf(int ranks, int rank) {
-  std::vector<int> others = othersFrom(ranks, rank);
-  std::sort(others.begin(), others.end());
+  std::vector<int> others;
+  for (int other = 0; other < ranks; ++other)
+    if (other != rank) others.push_back(other);
   return others;
 }
 
