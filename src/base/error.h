@@ -2,6 +2,7 @@
 // the last-error text. Data paths never throw.
 #pragma once
 
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -30,10 +31,11 @@ class Error : public std::runtime_error {
   Code code_;
 };
 
-// Joins its arguments as `operator<<` prints them.
+// Joins its arguments as `operator<<` prints them, whatever the program's global locale is.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream text;
+  text.imbue(std::locale::classic());
   (text << ... << parts);
   return text.str();
 }

@@ -32,15 +32,19 @@ TOPOCCL_HOST_DEVICE constexpr size_t elementBytes(DataType type) {
     case DataType::Int8:
     case DataType::Uint8:
     case DataType::Float8e4m3:
-    case DataType::Float8e5m2: return 1;
+    case DataType::Float8e5m2:
+      return 1;
     case DataType::Float16:
-    case DataType::Bfloat16: return 2;
+    case DataType::Bfloat16:
+      return 2;
     case DataType::Int32:
     case DataType::Uint32:
-    case DataType::Float32: return 4;
+    case DataType::Float32:
+      return 4;
     case DataType::Int64:
     case DataType::Uint64:
-    case DataType::Float64: return 8;
+    case DataType::Float64:
+      return 8;
   }
   return 0;
 }

@@ -1,7 +1,8 @@
 // Writes schedules: what emitters call. One builder makes the schedule of one rank.
 #pragma once
 
-#include <initializer_list>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "schedule/step.h"
@@ -16,9 +17,7 @@ class ScheduleBuilder {
   Operand send(std::vector<int> readers, int channel, int tag);
   Operand receive(int from, std::vector<int> readers, int channel, int tag);
   Operand send(int to, int channel, int tag) { return send(std::vector<int>{to}, channel, tag); }
-  Operand receive(int from, int channel, int tag) {
-    return receive(from, {schedule_.rank}, channel, tag);
-  }
+  Operand receive(int from, int channel, int tag) { return receive(from, {schedule_.rank}, channel, tag); }
 
   // Starts a lane; the steps that follow belong to it.
   void lane();
@@ -31,6 +30,7 @@ class ScheduleBuilder {
 
   void scratch(uint32_t chunks) { schedule_.scratchChunks = chunks; }
   void minSlots(uint32_t slots) { schedule_.minSlots = slots; }
+  void copyInPlace() { schedule_.copyInPlace = true; }
 
   Schedule take() { return std::move(schedule_); }
 

@@ -61,9 +61,4 @@ TOPOCCL_HOST_DEVICE inline ElementRange pieceRange(const ChunkMap& map, uint64_t
   return {whole.begin + skip, rest < map.pieceElements ? rest : map.pieceElements};
 }
 
-// Elements of scratch that `scratchChunks` chunks take: scratch chunk i starts at i * scratchStride(map).
-TOPOCCL_HOST_DEVICE inline uint64_t scratchStride(const ChunkMap& map) {
-  return (map.base + (map.extra != 0 ? 1 : 0)) * map.granule;
-}
-
 }  // namespace topoccl

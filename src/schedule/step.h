@@ -19,6 +19,12 @@
 
 namespace topoccl {
 
+enum class Collective : uint8_t { AllReduce };
+
+// How a slot says that it is full: with its own header line (Packet, for latency) or by a counter after the
+// data (Bulk).
+enum class Protocol : uint8_t { Packet, Bulk };
+
 // Where an operand's data lives. Receive and Send name a connection, the others one of the call's buffers.
 enum class Place : uint8_t { Receive, Send, In, Out, Scratch };
 
@@ -67,13 +73,16 @@ struct Connection {
 
 // The lanes of one rank. `chunks` is the number of chunks that each of the call's buffers is cut into;
 // `scratchChunks` that many chunks of the same size the rank needs as working memory; `minSlots` the fewest
-// slots per connection with which the schedule can't deadlock, the same on all ranks.
+// slots per connection with which the schedule can't deadlock, the same on all ranks. `copyInPlace`: when in
+// and out are the same memory, slots must hold copies of it, never references, because the rank overwrites
+// it while its readers may still be reading.
 struct Schedule {
   int ranks = 1;
   int rank = 0;
   uint32_t chunks = 1;
   uint32_t scratchChunks = 0;
   uint32_t minSlots = 1;
+  bool copyInPlace = false;
   std::vector<Connection> connections;
   std::vector<Lane> lanes;
   std::vector<Step> steps;

@@ -39,8 +39,9 @@ struct Advance {
 
 // Advances lane `laneIndex` by at most `limit` steps.
 template <class Machine>
-TOPOCCL_HOST_DEVICE inline Advance advance(const ScheduleView& schedule, uint32_t laneIndex, LaneCursor& cursor,
-                                           Machine& machine, uint32_t limit = UINT32_MAX) {
+TOPOCCL_HOST_DEVICE inline Advance advance(const ScheduleView& schedule, uint32_t laneIndex,
+                                           LaneCursor& cursor, Machine& machine,
+                                           uint32_t limit = UINT32_MAX) {
   const Lane& lane = schedule.lanes[laneIndex];
   const uint64_t pieces = machine.pieces();
   uint32_t steps = 0;

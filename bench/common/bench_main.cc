@@ -1,0 +1,87 @@
+#include "common/bench_main.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+
+#include "common/board.h"
+#include "common/board_file.h"
+#include "common/failure.h"
+#include "common/launch.h"
+#include "common/local_processes.h"
+#include "common/memory_map.h"
+#include "common/options.h"
+#include "common/team.h"
+#include "topoccl.h"
+
+namespace topoccl::bench {
+namespace {
+
+int deviceCount() {
+  int count = 0;
+  check(topocclGetDevices(nullptr, 0, &count));
+  return count;
+}
+
+int runChild(const Collective& collective, const Options& options, const ChildSeat& seat, TeamSeat team) {
+  const MemoryMap map =
+      MemoryMap::ofFile(seat.boardDescriptor, Board::bytesNeeded(seat.ranks * options.threads));
+  team.process = team.localProcess = seat.rank;
+  team.processes = seat.ranks;
+  team.board = map.data();
+  return runTeam(collective, options, team);
+}
+
+int runLaunched(const Collective& collective, const Options& options, const Launch& launch, TeamSeat team) {
+  const BoardFile file({boardDirectory(), launch.jobKey, launch.rank, launch.ranks,
+                        Board::bytesNeeded(launch.ranks * options.threads)});
+  team.process = launch.rank;
+  team.localProcess = launch.localRank;
+  team.processes = launch.ranks;
+  team.board = file.board();
+  return runTeam(collective, options, team);
+}
+
+int runLocal(const Collective& collective, const Options& options, TeamSeat team) {
+  const int processes = options.processes > 0 ? options.processes : deviceCount();
+  const int drivers = processes * options.threads;
+  if (processes > 1) return superviseLocalRanks(team.arguments, processes, drivers);
+  const MemoryMap map = MemoryMap::anonymous(Board::bytesNeeded(drivers));
+  team.board = map.data();
+  return runTeam(collective, options, team);
+}
+
+int run(int argumentCount, char** arguments, const Collective& collective) {
+  const std::optional<ChildSeat> seat = takeChildSeat();
+  std::optional<Launch> launch;
+  if (!seat) launch = detectLaunch(processEnvironment);
+  const bool isFirst = !seat && (!launch || launch->rank == 0);
+  const Options options = parseOptions(argumentCount, arguments, isFirst);
+  if (options.help) {
+    if (isFirst) std::fputs(usage(collective.program()).c_str(), stdout);
+    return 0;
+  }
+  TeamSeat team;
+  team.argumentCount = argumentCount;
+  team.arguments = arguments;
+  if (seat) return runChild(collective, options, *seat, team);
+  if (launch && launch->ranks > 1) return runLaunched(collective, options, *launch, team);
+  return runLocal(collective, options, team);
+}
+
+}  // namespace
+
+int benchMain(int argumentCount, char** arguments, const Collective& collective) {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+  try {
+    return run(argumentCount, arguments, collective);
+  } catch (const Failure& failure) {
+    std::fprintf(stderr, "%s\n", failure.what());
+    return static_cast<int>(failure.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "# error: %s\n", error.what());
+    return static_cast<int>(ExitCode::InternalError);
+  }
+}
+
+}  // namespace topoccl::bench

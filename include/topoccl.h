@@ -1,0 +1,58 @@
+/* topoccl.h: what this library offers beyond nccl.h: devices of this host and plans of collectives.
+ *
+ * C99 and C++. Same conventions as nccl.h: results are ncclResult_t, ncclGetLastError() explains errors.
+ * Structures may grow until version 1.0: build against the header of the library you run.
+ */
+#ifndef TOPOCCL_H
+#define TOPOCCL_H
+
+#include <stddef.h>
+
+#include "nccl.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "TopoCCL 0.1.0 (NCCL 2.32.3 interface)". Static text, never NULL. */
+const char* topocclGetVersionString(void);
+
+typedef enum {
+  topocclDeviceCpu = 0, /* one CPU core */
+  topocclDeviceCuda = 1 /* one GPU */
+} topocclDeviceKind_t;
+
+/* Something a rank can compute on. */
+typedef struct {
+  topocclDeviceKind_t kind;
+  int index;      /* position in the list of topocclGetDevices */
+  int systemId;   /* the operating system's number: of the core, or of the GPU */
+  char name[112]; /* processor or GPU model, cut to fit */
+} topocclDevice_t;
+
+/* Lists the devices that this process may use: CPU cores in its affinity mask, ascending. Writes the first
+ * `capacity` of them to `devices` and the number of all of them to *count; devices may be NULL if capacity
+ * is 0. Errors: ncclInvalidArgument (count NULL, capacity < 0, devices NULL although capacity > 0). */
+ncclResult_t topocclGetDevices(topocclDevice_t* devices, int capacity, int* count);
+
+/* How a collective of a given size would run. */
+typedef struct {
+  char algorithm[32]; /* "ring", "tree", "mesh-one-shot", ... */
+  char protocol[16];  /* "bulk" or "packet" */
+  char transport[64]; /* the transports in use, joined by '+': "shm", "in-process", ... */
+  int channels;       /* parallel instances of the algorithm */
+  int slots;          /* slots of one connection */
+  size_t slotBytes;   /* payload bytes of one slot */
+} topocclPlan_t;
+
+/* Describes how comm would run a collective with `count` elements of `datatype`, without running it. Local:
+ * no other rank takes part. collective: "all_reduce".
+ * Errors: ncclInvalidArgument (a dead communicator, NULL, an unknown name or datatype). */
+ncclResult_t topocclCommExplain(ncclComm_t comm, const char* collective, size_t count,
+                                ncclDataType_t datatype, topocclPlan_t* plan);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TOPOCCL_H */

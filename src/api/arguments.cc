@@ -1,0 +1,58 @@
+#include "api/arguments.h"
+
+#include <cstdint>
+
+#include "base/error.h"
+
+namespace topoccl::api {
+namespace {
+
+[[noreturn]] void reject(const std::string& message) {
+  throw Error(Code::InvalidArgument, message);
+}
+
+}  // namespace
+
+void checkPointer(const void* pointer, const char* argument) {
+  if (pointer == nullptr) reject(concat(argument, " is NULL; it must point to where the result goes"));
+}
+
+void checkRank(int rank, int nranks) {
+  if (nranks < 1) reject(concat("nranks is ", nranks, "; it must be at least 1"));
+  if (rank < 0 || rank >= nranks) {
+    reject(concat("rank is ", rank, "; it must be in 0..", nranks - 1, " as nranks is ", nranks));
+  }
+}
+
+void checkBuffer(const void* buffer, size_t count, const char* argument) {
+  if (buffer == nullptr && count > 0) {
+    reject(concat(argument, " is NULL although count is ", count, "; only count 0 allows NULL"));
+  }
+}
+
+void checkCount(size_t count, ncclDataType_t datatype) {
+  const size_t bytes = elementBytes(checkedType(datatype));
+  if (count > SIZE_MAX / bytes) {
+    reject(concat("count is ", count, "; with ", bytes, " bytes an element it must be at most ",
+                  SIZE_MAX / bytes));
+  }
+}
+
+DataType checkedType(ncclDataType_t datatype) {
+  const auto value = static_cast<int>(datatype);
+  if (value < 0 || value >= kDataTypeCount) {
+    reject(concat("datatype is ", value, "; it must be in 0..", kDataTypeCount - 1, " (ncclDataType_t)"));
+  }
+  return static_cast<DataType>(value);
+}
+
+Operator checkedOperator(ncclRedOp_t op) {
+  const auto value = static_cast<int>(op);
+  if (value < 0 || value >= kOperatorCount) {
+    reject(concat("op is ", value, "; it must be in 0..", kOperatorCount - 1,
+                  " (ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg)"));
+  }
+  return static_cast<Operator>(value);
+}
+
+}  // namespace topoccl::api

@@ -1,0 +1,23 @@
+// Argument checks. Each throws InvalidArgument naming the argument, its value and what is allowed.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/types.h"
+#include "nccl.h"
+
+namespace topoccl::api {
+
+void checkPointer(const void* pointer, const char* argument);
+void checkRank(int rank, int nranks);
+
+// NULL is fine when there is nothing to read or write.
+void checkBuffer(const void* buffer, size_t count, const char* argument);
+
+// `count` elements must have a size in bytes that fits size_t.
+void checkCount(size_t count, ncclDataType_t datatype);
+
+DataType checkedType(ncclDataType_t datatype);
+Operator checkedOperator(ncclRedOp_t op);
+
+}  // namespace topoccl::api

@@ -1,0 +1,158 @@
+#include "api/entry.h"
+
+#include <iterator>
+#include <string>
+
+#include "api/arguments.h"
+#include "api/config.h"
+#include "api/guard.h"
+#include "communicator/communicator.h"
+
+namespace topoccl::api {
+namespace {
+
+Communicator** handles(ncclComm_t* comm) {
+  return reinterpret_cast<Communicator**>(comm);
+}
+
+// Queries: a live communicator and a place for the answer.
+template <class Out, class Get>
+ncclResult_t query(const char* function, ncclComm_t comm, Out* out, const char* argument, Get&& get) {
+  return guarded(function, [&] {
+    checkPointer(out, argument);
+    *out = get(*checkedCommunicator(comm));
+  });
+}
+
+}  // namespace
+
+ncclResult_t getVersion(int* version) {
+  return guarded("ncclGetVersion", [&] {
+    checkPointer(version, "version");
+    *version = NCCL_VERSION_CODE;
+  });
+}
+
+const char* getErrorString(ncclResult_t result) {
+  // NCCL's texts, word for word: programs compare them.
+  static constexpr const char* kTexts[] = {
+      "no error",
+      "unhandled cuda error (run with NCCL_DEBUG=INFO for details)",
+      "unhandled system error (run with NCCL_DEBUG=INFO for details)",
+      "internal error - please report this issue to the NCCL developers",
+      "invalid argument (run with NCCL_DEBUG=WARN for details)",
+      "invalid usage (run with NCCL_DEBUG=WARN for details)",
+      "remote process exited or there was a network error",
+      "NCCL operation in progress",
+      "timeout",
+  };
+  const auto index = static_cast<unsigned>(result);
+  return index < std::size(kTexts) ? kTexts[index] : "unknown result code";
+}
+
+const char* getLastError(ncclComm_t) {
+  // A copy of each thread's own, so that another thread's error can't change the text being read.
+  thread_local std::string text;
+  const ErrnoKeeper keeper;
+  try {
+    text = lastError();
+  } catch (...) {
+    return "out of memory";
+  }
+  return text.c_str();
+}
+
+ncclResult_t getUniqueId(ncclUniqueId* uniqueId) {
+  return guarded("ncclGetUniqueId", [&] {
+    checkPointer(uniqueId, "uniqueId");
+    makeUniqueId(uniqueId->internal);
+  });
+}
+
+ncclResult_t commInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank) {
+  return guarded("ncclCommInitRank", [&] {
+    checkPointer(comm, "comm");
+    checkRank(rank, nranks);
+    Communicator::initRank(handles(comm), nranks, commId.internal, rank, CommConfig{});
+  });
+}
+
+ncclResult_t commInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
+                                ncclConfig_t* config) {
+  return guarded("ncclCommInitRankConfig", [&] {
+    checkPointer(comm, "comm");
+    checkRank(rank, nranks);
+    Communicator::initRank(handles(comm), nranks, commId.internal, rank, readConfig(config));
+  });
+}
+
+ncclResult_t commInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
+  return guarded("ncclCommInitAll", [&] {
+    checkPointer(comm, "comm");
+    if (ndev < 1) throw Error(Code::InvalidArgument, concat("ndev is ", ndev, "; it must be at least 1"));
+    Communicator::initAll(handles(comm), ndev, devlist);
+  });
+}
+
+ncclResult_t commFinalize(ncclComm_t comm) {
+  return guarded("ncclCommFinalize", [&] { checkedCommunicator(comm)->finalize(); });
+}
+
+ncclResult_t commDestroy(ncclComm_t comm) {
+  return guarded("ncclCommDestroy", [&] { checkedCommunicator(comm)->destroy(); });
+}
+
+ncclResult_t commAbort(ncclComm_t comm) {
+  return guarded("ncclCommAbort", [&] { checkedCommunicator(comm)->abort(); });
+}
+
+ncclResult_t commGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError) {
+  return query("ncclCommGetAsyncError", comm, asyncError, "asyncError",
+               [](const Communicator& c) { return static_cast<ncclResult_t>(c.asyncError()); });
+}
+
+ncclResult_t commCount(ncclComm_t comm, int* count) {
+  return query("ncclCommCount", comm, count, "count", [](const Communicator& c) { return c.ranks(); });
+}
+
+ncclResult_t commCuDevice(ncclComm_t comm, int* device) {
+  return query("ncclCommCuDevice", comm, device, "device", [](const Communicator& c) { return c.device(); });
+}
+
+ncclResult_t commUserRank(ncclComm_t comm, int* rank) {
+  return query("ncclCommUserRank", comm, rank, "rank", [](const Communicator& c) { return c.rank(); });
+}
+
+ncclResult_t allReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                       ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return guarded("ncclAllReduce", [&] {
+    Communicator* communicator = checkedCommunicator(comm);
+    checkCount(count, datatype);
+    checkBuffer(sendbuff, count, "sendbuff");
+    checkBuffer(recvbuff, count, "recvbuff");
+    communicator->allReduce(sendbuff, recvbuff, count, checkedType(datatype), checkedOperator(op), stream);
+  });
+}
+
+ncclResult_t groupStart() {
+  return guarded("ncclGroupStart", [] { topoccl::groupStart(); });
+}
+
+ncclResult_t groupEnd() {
+  return guarded("ncclGroupEnd", [] { topoccl::groupEnd(); });
+}
+
+ncclResult_t memAlloc(void** ptr, size_t size) {
+  return guarded("ncclMemAlloc", [&] {
+    checkPointer(ptr, "ptr");
+    *ptr = size == 0 ? nullptr : topoccl::memAlloc(size);
+  });
+}
+
+ncclResult_t memFree(void* ptr) {
+  return guarded("ncclMemFree", [&] {
+    if (ptr != nullptr) topoccl::memFree(ptr);
+  });
+}
+
+}  // namespace topoccl::api

@@ -1,0 +1,41 @@
+// The nccl* and pnccl* symbols, compiled into libtopoccl.so and libnccl.so.2. They hold no state and no
+// logic: each forwards to its function of the seam.
+#include "api/entry.h"
+#include "nccl.h"
+
+namespace api = topoccl::api;
+
+// pncclNAME is the function; ncclNAME a weak alias, so that a profiler's own ncclNAME wins at link time.
+#define TOPOCCL_ENTRY(result, name, parameters, call)                               \
+  extern "C" __attribute__((visibility("default"))) result pnccl##name parameters { \
+    return api::call;                                                               \
+  }                                                                                 \
+  extern "C" __attribute__((visibility("default"), weak, alias("pnccl" #name))) result nccl##name parameters;
+
+TOPOCCL_ENTRY(ncclResult_t, GetVersion, (int* version), getVersion(version))
+TOPOCCL_ENTRY(const char*, GetErrorString, (ncclResult_t result), getErrorString(result))
+TOPOCCL_ENTRY(const char*, GetLastError, (ncclComm_t comm), getLastError(comm))
+TOPOCCL_ENTRY(ncclResult_t, GetUniqueId, (ncclUniqueId * id), getUniqueId(id))
+TOPOCCL_ENTRY(ncclResult_t, CommInitRank, (ncclComm_t * comm, int nranks, ncclUniqueId id, int rank),
+              commInitRank(comm, nranks, id, rank))
+TOPOCCL_ENTRY(ncclResult_t, CommInitRankConfig,
+              (ncclComm_t * comm, int nranks, ncclUniqueId id, int rank, ncclConfig_t* config),
+              commInitRankConfig(comm, nranks, id, rank, config))
+TOPOCCL_ENTRY(ncclResult_t, CommInitAll, (ncclComm_t * comm, int ndev, const int* devlist),
+              commInitAll(comm, ndev, devlist))
+TOPOCCL_ENTRY(ncclResult_t, CommFinalize, (ncclComm_t comm), commFinalize(comm))
+TOPOCCL_ENTRY(ncclResult_t, CommDestroy, (ncclComm_t comm), commDestroy(comm))
+TOPOCCL_ENTRY(ncclResult_t, CommAbort, (ncclComm_t comm), commAbort(comm))
+TOPOCCL_ENTRY(ncclResult_t, CommGetAsyncError, (ncclComm_t comm, ncclResult_t* asyncError),
+              commGetAsyncError(comm, asyncError))
+TOPOCCL_ENTRY(ncclResult_t, CommCount, (const ncclComm_t comm, int* count), commCount(comm, count))
+TOPOCCL_ENTRY(ncclResult_t, CommCuDevice, (const ncclComm_t comm, int* device), commCuDevice(comm, device))
+TOPOCCL_ENTRY(ncclResult_t, CommUserRank, (const ncclComm_t comm, int* rank), commUserRank(comm, rank))
+TOPOCCL_ENTRY(ncclResult_t, AllReduce,
+              (const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op,
+               ncclComm_t comm, cudaStream_t stream),
+              allReduce(sendbuff, recvbuff, count, datatype, op, comm, stream))
+TOPOCCL_ENTRY(ncclResult_t, GroupStart, (), groupStart())
+TOPOCCL_ENTRY(ncclResult_t, GroupEnd, (), groupEnd())
+TOPOCCL_ENTRY(ncclResult_t, MemAlloc, (void** ptr, size_t size), memAlloc(ptr, size))
+TOPOCCL_ENTRY(ncclResult_t, MemFree, (void* ptr), memFree(ptr))

@@ -1,0 +1,30 @@
+// Owns a file descriptor. Everything in this library opens descriptors close-on-exec.
+#pragma once
+
+#include <utility>
+
+namespace topoccl {
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~Descriptor() { reset(); }
+
+  int get() const { return value_; }
+  explicit operator bool() const { return value_ >= 0; }
+  int release() { return std::exchange(value_, -1); }
+
+  // Closes. Leaves errno alone.
+  void reset() noexcept;
+
+ private:
+  int value_ = -1;
+};
+
+}  // namespace topoccl

@@ -1,0 +1,51 @@
+#include "base/host_identity.h"
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/crypto.h"
+#include "base/error.h"
+
+namespace topoccl {
+namespace {
+
+std::string firstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::string linkTarget(const std::string& path) {
+  char target[128];
+  const ssize_t length = ::readlink(path.c_str(), target, sizeof(target));
+  return length > 0 ? std::string(target, static_cast<size_t>(length)) : std::string();
+}
+
+}  // namespace
+
+std::string hostName() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return "localhost";
+  const std::string full = name;
+  return full.substr(0, full.find('.'));
+}
+
+uint64_t hostIdentity(const std::string& hostId, const std::string& procRoot) {
+  if (!hostId.empty()) return hash64({"given", hostId});
+  std::string boot = firstLine(procRoot + "/sys/kernel/random/boot_id");
+  if (boot.empty()) boot = concat(hostName(), "/", firstLine("/etc/machine-id"));
+  const std::string space = procRoot + "/self/ns/";
+  return hash64(
+      {"found", boot, linkTarget(space + "net"), linkTarget(space + "ipc"), linkTarget(space + "user")});
+}
+
+uint64_t processToken() {
+  static const uint64_t drawn = random<uint64_t>();
+  // A fork's child inherits `drawn`, hence the process id; a child in a new pid namespace may have its
+  // parent's id, hence the namespace.
+  return hash64({bytesOf(drawn), std::to_string(::getpid()), linkTarget("/proc/self/ns/pid")});
+}
+
+}  // namespace topoccl

@@ -1,0 +1,173 @@
+#include "base/logging.h"
+
+#include <fcntl.h>
+#include <strings.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "base/host_identity.h"
+
+namespace topoccl {
+namespace {
+
+struct SubsystemName {
+  const char* name;
+  uint32_t bits;
+};
+
+constexpr uint32_t bit(Subsystem subsystem) {
+  return static_cast<uint32_t>(subsystem);
+}
+
+constexpr SubsystemName kSubsystems[] = {
+    {"INIT", bit(Subsystem::Init)},
+    {"COLL", bit(Subsystem::Coll)},
+    {"P2P", bit(Subsystem::P2p)},
+    {"SHM", bit(Subsystem::Shm)},
+    {"NET", bit(Subsystem::Net)},
+    {"GRAPH", bit(Subsystem::Graph)},
+    {"TUNING", bit(Subsystem::Tuning)},
+    {"ENV", bit(Subsystem::Env)},
+    {"ALLOC", bit(Subsystem::Alloc)},
+    {"ALLOC_HOST", bit(Subsystem::Alloc)},
+    {"CALL", bit(Subsystem::Call)},
+    {"PROXY", bit(Subsystem::Proxy)},
+    {"NVLS", bit(Subsystem::Nvls)},
+    {"BOOTSTRAP", bit(Subsystem::Bootstrap)},
+    {"REG", bit(Subsystem::Reg)},
+    {"PROFILE", bit(Subsystem::Profile)},
+    {"RAS", bit(Subsystem::Ras)},
+    {"DESTROY", bit(Subsystem::Destroy)},
+    {"ALL", ~0u},
+};
+
+constexpr uint32_t kDefaultSubsystems =
+    bit(Subsystem::Init) | bit(Subsystem::Bootstrap) | bit(Subsystem::Env);
+
+uint32_t parseSubsystems(const std::string& text) {
+  if (text.empty()) return kDefaultSubsystems;
+  const bool inverted = text[0] == '^';
+  uint32_t mask = 0;
+  for (size_t start = inverted ? 1 : 0; start <= text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    const std::string token = text.substr(start, end - start);
+    for (const SubsystemName& row : kSubsystems)
+      if (strcasecmp(row.name, token.c_str()) == 0) mask |= row.bits;
+    start = end + 1;
+  }
+  return inverted ? ~mask : mask;
+}
+
+std::string timestamp() {
+  const time_t now = ::time(nullptr);
+  tm local{};
+  localtime_r(&now, &local);
+  char text[32];
+  const size_t length = strftime(text, sizeof(text), "[%F %T] ", &local);
+  return std::string(text, length);
+}
+
+std::string prefix() {
+  return concat(hostName(), ":", ::getpid(), ":", ::syscall(SYS_gettid), " [-1] ");
+}
+
+const char* baseName(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+std::string format(const LogPoint& point, const std::string& text) {
+  switch (point.level) {
+    case Level::Warn:
+      return concat("\n", timestamp(), prefix(), baseName(point.file), ":", point.line, " (", point.function,
+                    ") NCCL WARN ", text, "\n");
+    case Level::Info:
+      return concat(prefix(), "NCCL INFO ", text, "\n");
+    case Level::Trace:
+      return concat(prefix(), point.function, ":", point.line, " NCCL TRACE ", text, "\n");
+    default:
+      return concat(text, "\n");
+  }
+}
+
+}  // namespace
+
+bool parseLevel(const std::string& text, Level& level) {
+  struct Row {
+    const char* name;
+    Level level;
+  };
+  // ABORT is NCCL's level between INFO and TRACE; nothing is logged at it.
+  static constexpr Row kLevels[] = {{"", Level::None},      {"VERSION", Level::Version},
+                                    {"WARN", Level::Warn},  {"INFO", Level::Info},
+                                    {"ABORT", Level::Info}, {"TRACE", Level::Trace}};
+  for (const Row& row : kLevels) {
+    if (strcasecmp(row.name, text.c_str()) != 0) continue;
+    level = row.level;
+    return true;
+  }
+  return false;
+}
+
+LogOptions parseLogOptions(const std::string& debug, const std::string& subsystems, const std::string& file) {
+  LogOptions options;
+  parseLevel(debug, options.level);
+  options.subsystems = parseSubsystems(subsystems);
+  options.file = file;
+  return options;
+}
+
+std::string expandLogFile(const std::string& pattern) {
+  std::string path;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char next = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    if (next == 'h') path += hostName();
+    if (next == 'p') path += std::to_string(::getpid());
+    if (next == '%') path += '%';
+    if (next == 'h' || next == 'p' || next == '%')
+      ++i;
+    else
+      path += pattern[i];
+  }
+  return path;
+}
+
+Logger::Logger(const LogOptions& options) : level_(options.level), subsystems_(options.subsystems) {
+  if (options.file.empty() || level_ <= Level::Version) return;
+  // A file that can't be opened must not stop the job: lines then go to stderr.
+  file_ = Descriptor(
+      ::open(expandLogFile(options.file).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+}
+
+void Logger::write(const LogPoint& point, const std::string& text) const {
+  const int saved = errno;
+  const std::string line = format(point, text);
+  const int target = file_ ? file_.get() : STDERR_FILENO;
+  for (size_t done = 0; done < line.size();) {
+    const ssize_t written = ::write(target, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    done += static_cast<size_t>(written);
+  }
+  errno = saved;
+}
+
+const Logger& processLogger() {
+  // Never destroyed: threads of the library may log while the process exits.
+  static const Logger* const logger = [] {
+    const auto value = [](const char* name) {
+      const char* text = std::getenv(name);
+      return std::string(text ? text : "");
+    };
+    return new Logger(
+        parseLogOptions(value("NCCL_DEBUG"), value("NCCL_DEBUG_SUBSYS"), value("NCCL_DEBUG_FILE")));
+  }();
+  return *logger;
+}
+
+}  // namespace topoccl

@@ -1,0 +1,105 @@
+// getUniqueId and connectBootstrap: how a rank finds the root and joins.
+#include <unistd.h>
+
+#include <system_error>
+
+#include "base/host_identity.h"
+#include "base/logging.h"
+#include "base/socket.h"
+#include "base/version.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/rank_list.h"
+#include "bootstrap/remote_bootstrap.h"
+#include "bootstrap/root.h"
+
+namespace topoccl {
+namespace {
+
+// A root answers at once; whoever does not is busy or somebody else: try again.
+constexpr std::chrono::seconds kAttempt{10};
+constexpr std::chrono::milliseconds kFirstPause{1};
+constexpr std::chrono::milliseconds kLongestPause{100};
+constexpr std::chrono::seconds kGrace{2};
+
+struct Attempt {
+  std::optional<ControlConnection> connection;
+  std::string problem;
+};
+
+Attempt attempt(const Rendezvous& rendezvous, const Bytes32& key, int rank, Wait wait) {
+  const std::string what = concat("rank ", rank, " joining at ", rendezvous.address.text());
+  wait.deadline = std::min(wait.deadline, Deadline::in(kAttempt));
+  try {
+    int error = 0;
+    Descriptor socket = tryConnect(rendezvous.address, wait, error);
+    if (!socket) return {std::nullopt, std::generic_category().message(error)};
+    const ConnectionKeys keys =
+        authenticate(socket.get(), key, Purpose::Control, static_cast<uint32_t>(rank), kRootRank, wait, what);
+    return {ControlConnection(std::move(socket), keys), ""};
+  } catch (const Error& error) {
+    if (error.code() != Code::RemoteError) throw;
+    return {std::nullopt, error.what()};
+  }
+}
+
+ControlConnection reachRoot(const Rendezvous& rendezvous, const Bytes32& key, int rank, const Wait& wait,
+                            std::chrono::milliseconds timeout) {
+  std::chrono::milliseconds pause = kFirstPause;
+  for (;;) {
+    Attempt result = attempt(rendezvous, key, rank, wait);
+    if (result.connection) return std::move(*result.connection);
+    const std::string what =
+        concat("rank ", rank, " could not reach the root at ", rendezvous.address.text());
+    if (wait.deadline.passed())
+      throw TimeoutError(
+          concat(what, " within ", secondsText(timeout.count()), " (last: ", result.problem,
+                 "); is the process alive that made the unique id, and the id from this run?"));
+    sleepFor(pause, wait, what);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+Welcome awaitWelcome(ControlConnection& connection, int rank, const Wait& wait) {
+  const std::string what = concat("rank ", rank, " waiting for all ranks to join");
+  for (;;) {
+    const Frame frame = connection.receive(wait, what);
+    if (frame.kind == static_cast<uint8_t>(Message::Welcome))
+      if (const std::optional<Welcome> welcome = decodeWelcome(frame.payload)) return *welcome;
+    if (frame.kind == static_cast<uint8_t>(Message::Failure))
+      if (const std::optional<Failure> failure = decodeFailure(frame.payload))
+        throw Error(failure->code, concat("rank ", rank, " can't start: ", failure->reason));
+  }
+}
+
+}  // namespace
+
+UniqueId getUniqueId(const Settings& settings) {
+  return settings.commId.empty() ? startRoot(settings) : uniqueIdFromCommId(settings);
+}
+
+std::unique_ptr<Bootstrap> connectBootstrap(const UniqueId& id, int ranks, int rank, const Settings& settings,
+                                            const std::atomic<bool>* abort) {
+  const Rendezvous rendezvous = decodeUniqueId(id);
+  const Bytes32 key = sessionKey(rendezvous.secret);
+  const Wait wait{Deadline::in(settings.initTimeout), abort};
+  if (rendezvous.fromCommId && rank == 0) startRootAt(rendezvous, settings, wait);
+  ControlConnection connection = reachRoot(rendezvous, key, rank, wait, settings.initTimeout);
+
+  const Join join{kLibraryVersion,
+                  ranks,
+                  rank,
+                  toMilliseconds(wait.deadline.left(settings.initTimeout)),
+                  processToken(),
+                  static_cast<uint32_t>(::getpid()),
+                  hostName()};
+  connection.send(Message::Join, encode(join), wait, concat("rank ", rank, " joining"));
+  // The root knows who is missing and says so at our deadline: wait a little longer to hear it.
+  const Wait longer{Deadline::in(wait.deadline.left(settings.initTimeout) + kGrace), abort};
+  const Welcome welcome = awaitWelcome(connection, rank, longer);
+  log(Level::Info, Subsystem::Bootstrap, "rank ", rank, " of ", ranks, " joined at ",
+      rendezvous.address.text());
+  return std::make_unique<RemoteBootstrap>(std::move(connection), key, ranks, rank, welcome,
+                                           settings.initTimeout, abort);
+}
+
+}  // namespace topoccl

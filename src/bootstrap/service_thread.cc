@@ -1,0 +1,64 @@
+#include "bootstrap/service_thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <exception>
+#include <memory>
+
+#include "base/error.h"
+#include "base/logging.h"
+
+namespace topoccl {
+namespace {
+
+// Idle threads should cost little address space.
+constexpr size_t kStackBytes = 1 << 20;
+
+void* runBody(void* argument) {
+  const std::unique_ptr<std::function<void()>> body(static_cast<std::function<void()>*>(argument));
+  try {
+    (*body)();
+  } catch (const std::exception& error) {
+    log(Level::Warn, Subsystem::Bootstrap, "a service thread ends: ", error.what());
+  }
+  return nullptr;
+}
+
+// Blocks all signals on this thread; the thread made meanwhile inherits that.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+void startServiceThread(const char* name, std::function<void()> body) {
+  auto owned = std::make_unique<std::function<void()>>([name, body = std::move(body)] {
+    pthread_setname_np(pthread_self(), name);
+    body();
+  });
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  pthread_t thread;
+  int error;
+  {
+    const SignalsBlocked blocked;
+    error = pthread_create(&thread, &attributes, runBody, owned.get());
+  }
+  pthread_attr_destroy(&attributes);
+  if (error != 0) throwSystemError(concat("starting the thread ", name), error);
+  owned.release();
+}
+
+}  // namespace topoccl

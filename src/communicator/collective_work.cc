@@ -1,0 +1,111 @@
+#include "communicator/collective_work.h"
+
+#include "algorithms/catalog.h"
+#include "base/error.h"
+#include "communicator/member.h"
+#include "kernels/mix.h"
+
+namespace topoccl {
+
+namespace {
+
+// Below this a message is copied sooner than its reader can say that it is done with a reference.
+constexpr uint64_t kDirectBytes = 16 << 10;
+// Results of all ranks of a node together from which on they are stored past the caches.
+constexpr uint64_t kStreamBytes = uint64_t{4} << 20;
+
+bool isFloating(DataType type) {
+  switch (type) {
+    case DataType::Float16:
+    case DataType::Float32:
+    case DataType::Float64:
+    case DataType::Bfloat16:
+    case DataType::Float8e4m3:
+    case DataType::Float8e5m2:
+      return true;
+    default:
+      return false;
+  }
+}
+
+uint64_t fingerprint(const CallDescriptor& call) {
+  uint64_t hash = mix(call.number, call.count);
+  hash = mix(hash, uint64_t{call.collective} << 16 | uint64_t{call.type} << 8 | call.op);
+  return mix(hash, static_cast<uint64_t>(call.root));
+}
+
+}  // namespace
+
+CollectiveWork::CollectiveWork(Member& member, const CollectiveCall& call, uint64_t number)
+    : member_(&member), call_(call) {
+  descriptor_.number = number;
+  descriptor_.count = call.count;
+  descriptor_.collective = static_cast<uint8_t>(call.collective);
+  descriptor_.type = static_cast<uint8_t>(call.type);
+  descriptor_.op = static_cast<uint8_t>(call.op);
+  descriptor_.root = call.root;
+}
+
+BoundSchedule* CollectiveWork::open() {
+  if (!posted_) {
+    member_->throwIfFailed();
+    member_->post(descriptor_);
+    posted_ = true;
+  }
+  OpenSchedule* const schedule = member_->open(member_->choose(call_));
+  if (schedule == nullptr) return nullptr;
+  setContext(*schedule);
+  return &schedule->bound();
+}
+
+void CollectiveWork::setContext(const OpenSchedule& open) {
+  const Schedule& schedule = open.schedule();
+  const auto ranks = static_cast<uint32_t>(member_->ranks());
+  combine = hostCombine(call_.type, call_.op);
+  context = {};
+  context.in = static_cast<const unsigned char*>(call_.send);
+  context.out = static_cast<unsigned char*>(call_.receive);
+  context.elementBytes = static_cast<uint32_t>(elementBytes(call_.type));
+  context.map = makeChunkMap(call_.count, context.elementBytes, schedule.chunks, open.slots().slotBytes,
+                             open.maxSpan());
+  context.call = fingerprint(descriptor_);
+  if (call_.op == Operator::Avg && isFloating(call_.type)) {
+    context.scaled = true;
+    context.scale = 1.0 / ranks;
+  } else if (call_.op == Operator::Avg) {
+    context.divisor = ranks;
+  }
+  const uint64_t bytes = call_.count * context.elementBytes;
+  if (schedule.scratchChunks != 0) context.scratch = member_->scratch(bytes);
+  context.streamed = bytes * ranks >= kStreamBytes;
+  const bool inPlace = call_.send == call_.receive;
+  if (member_->settings().references) {
+    if (!inPlace || !schedule.copyInPlace) context.referenceBytes = kDirectBytes;
+    context.offerBytes = kDirectBytes;
+  }
+  context.guard = member_->guard();
+}
+
+void CollectiveWork::failed(const BoundSchedule& running) {
+  member_->slotMismatch(*this, running);
+}
+
+bool CollectiveWork::giveUp(const BoundSchedule* running) {
+  return member_->mustGiveUp(*this, running);
+}
+
+bool CollectiveWork::expired(std::chrono::milliseconds limit) const {
+  const auto now = std::chrono::steady_clock::now();
+  if (waitingSince_ == std::chrono::steady_clock::time_point{}) waitingSince_ = now;
+  return now - waitingSince_ >= limit;
+}
+
+std::string describe(const CallDescriptor& call) {
+  std::string text = concat(name(static_cast<Collective>(call.collective)), " #", call.number, ' ',
+                            name(static_cast<DataType>(call.type)), " x ", call.count, ' ',
+                            name(static_cast<Operator>(call.op)));
+  if (call.root >= 0) text += concat(" root ", call.root);
+  return text;
+}
+
+}  // namespace topoccl

@@ -1,0 +1,218 @@
+#include "communicator/communicator.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "algorithms/catalog.h"
+#include "bootstrap/bootstrap.h"
+#include "communicator/group.h"
+#include "communicator/member.h"
+#include "device/host.h"
+#include "kernels/sync.h"
+
+namespace topoccl {
+
+// All handles that ever were; see communicator.h.
+class HandlePool {
+ public:
+  static HandlePool& instance() {
+    static auto* const pool = new HandlePool;  // outlives every user, also at exit
+    return *pool;
+  }
+
+  Communicator* take(std::unique_ptr<Member> member) {
+    const std::scoped_lock lock(mutex_);
+    if (free_.empty()) free_.push_back(&all_.emplace_back());
+    Communicator* const handle = free_.back();
+    free_.pop_back();
+    handle->member_ = std::move(member);
+    storeRelease(&handle->live_, 1U);
+    return handle;
+  }
+
+  void giveBack(Communicator* handle) {
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(handle);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<Communicator> all_;
+  std::vector<Communicator*> free_;
+};
+
+// A call inside a communicator: keeps destroy and abort from pulling it away.
+class Communicator::Use {
+ public:
+  explicit Use(const Communicator& communicator) : users_(const_cast<uint32_t*>(&communicator.users_)) {
+    fetchAdd(users_, 1U);
+    if (loadAcquire(&communicator.live_) != 0) return;
+    fetchAdd(users_, ~0U);
+    throw Error(Code::InvalidArgument, "comm is being destroyed");
+  }
+  ~Use() { fetchAdd(users_, ~0U); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  uint32_t* users_;
+};
+
+namespace {
+
+Settings currentSettings() {
+  Settings settings = readSettings();
+  if (settings.device == DeviceChoice::Cuda)
+    throw Error(Code::InvalidUsage, "TOPOCCL_DEVICE=cuda: this build has no CUDA device; use auto or cpu");
+  return settings;
+}
+
+Member::AbortFlag newAbortFlag() {
+  return std::make_shared<std::atomic<bool>>(false);
+}
+
+}  // namespace
+
+void Communicator::initRank(Communicator** out, int ranks, const void* id128, int rank,
+                            const CommConfig& config) {
+  UniqueId id;
+  std::memcpy(id.bytes.data(), id128, id.bytes.size());
+  auto init = [=] {
+    const Settings settings = currentSettings();
+    Member::AbortFlag abort = newAbortFlag();
+    auto bootstrap = connectBootstrap(id, ranks, rank, settings, abort.get());
+    *out = HandlePool::instance().take(
+        std::make_unique<Member>(std::move(bootstrap), std::move(abort), settings, config, -1));
+  };
+  if (group::open()) return group::addInit(std::move(init));
+  init();
+}
+
+void Communicator::initAll(Communicator** out, int count, const int* devices) {
+  const Settings settings = currentSettings();
+  std::vector<Member::AbortFlag> aborts;
+  std::vector<const std::atomic<bool>*> flags;
+  for (int i = 0; i < count; ++i) flags.push_back(aborts.emplace_back(newAbortFlag()).get());
+  auto bootstraps = localBootstrap(count, settings, flags);
+  group::start();
+  for (int i = 0; i < count; ++i) {
+    const int device = devices == nullptr ? i : devices[i];
+    // std::function wants copyable captures.
+    auto bootstrap =
+        std::make_shared<std::unique_ptr<Bootstrap>>(std::move(bootstraps[static_cast<size_t>(i)]));
+    group::addInit([=, abort = aborts[static_cast<size_t>(i)]] {
+      out[i] = HandlePool::instance().take(
+          std::make_unique<Member>(std::move(*bootstrap), abort, settings, CommConfig{}, device));
+    });
+  }
+  group::end();
+}
+
+bool Communicator::live() const {
+  return loadAcquire(&live_) != 0;
+}
+
+int Communicator::rank() const {
+  const Use use(*this);
+  return member_->rank();
+}
+
+int Communicator::ranks() const {
+  const Use use(*this);
+  return member_->ranks();
+}
+
+int Communicator::device() const {
+  const Use use(*this);
+  return member_->device();
+}
+
+Code Communicator::asyncError() const {
+  const Use use(*this);
+  return member_->failure().code;
+}
+
+void Communicator::finalize() {
+  const Use use(*this);
+  member_->finalize();
+}
+
+void Communicator::destroy() {
+  end(false);
+}
+void Communicator::abort() {
+  end(true);
+}
+
+void Communicator::end(bool aborting) {
+  if (!compareExchange(&live_, 1U, 0U)) throw Error(Code::InvalidArgument, "comm is being destroyed");
+  if (aborting) member_->requestAbort();
+  while (loadAcquire(&users_) != 0) ::sched_yield();
+  if (aborting)
+    member_->fail(Code::InvalidUsage, concat("rank ", member_->rank(), " aborted the communicator"));
+  member_->leave();
+  member_.reset();
+  HandlePool::instance().giveBack(this);
+}
+
+void Communicator::allReduce(const void* send, void* receive, uint64_t count, DataType type, Operator op,
+                             void* stream) {
+  const Use use(*this);
+  try {
+    if (stream != nullptr)
+      throw Error(Code::InvalidArgument,
+                  concat("stream is ", stream, "; a rank on a CPU has no streams, it must be NULL"));
+    if (hostCombine(type, op) == nullptr)
+      throw Error(Code::InvalidArgument,
+                  concat("op ", name(op), " is not supported for datatype ", name(type)));
+    const CollectiveCall call{Collective::AllReduce, send, receive, count, type, op, -1};
+    if (group::open()) return group::addCall(*member_, call);
+    member_->run(call);
+  } catch (const Error& error) {
+    group::refuse(error);
+    throw;
+  }
+}
+
+CallPlan Communicator::explain(const std::string& collective, uint64_t count, DataType type) const {
+  const Use use(*this);
+  if (collective != name(Collective::AllReduce))
+    throw Error(Code::InvalidArgument, concat("collective is \"", collective, "\"; it must be all_reduce"));
+  CollectiveCall call;
+  call.count = count;
+  call.type = type;
+  return member_->explain(call);
+}
+
+Communicator* checkedCommunicator(const void* handle) {
+  if (handle == nullptr) throw Error(Code::InvalidArgument, "comm is NULL");
+  auto* const communicator = static_cast<Communicator*>(const_cast<void*>(handle));
+  if (!communicator->live()) throw Error(Code::InvalidArgument, "comm was destroyed or aborted before");
+  return communicator;
+}
+
+void makeUniqueId(void* bytes128) {
+  const UniqueId id = getUniqueId(readSettings());
+  std::memcpy(bytes128, id.bytes.data(), id.bytes.size());
+}
+
+void groupStart() {
+  group::start();
+}
+void groupEnd() {
+  group::end();
+}
+void* memAlloc(size_t bytes) {
+  return allocateHost(bytes);
+}
+void memFree(void* memory) {
+  freeHost(memory);
+}
+
+}  // namespace topoccl

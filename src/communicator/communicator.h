@@ -1,0 +1,90 @@
+// A communicator of one rank, groups and memory, as the C boundary (src/api) sees them. Functions throw
+// topoccl::Error; nothing here checks for NULL outputs, the boundary did.
+//
+// A handle is never given back to the allocator: handles of destroyed communicators stay readable, are
+// recognised as dead, and are used again by later communicators. One thread at a time may call collectives on
+// a communicator; abort() and asyncError() may come from another thread meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "kernels/types.h"
+
+namespace topoccl {
+
+class Member;
+
+struct CommConfig {
+  int blocking = 1;
+  std::string name;     // for logs; may be empty
+  int minChannels = 0;  // 0: not set
+  int maxChannels = 0;  // 0: not set
+};
+
+// How a collective of a given size runs; becomes topocclPlan_t.
+struct CallPlan {
+  std::string algorithm;
+  std::string protocol;
+  std::string transport;
+  int channels = 0;
+  int slots = 0;
+  size_t slotBytes = 0;
+};
+
+class Communicator {
+ public:
+  // Inside a group both are queued, and `out` is written by groupEnd.
+  static void initRank(Communicator** out, int ranks, const void* id128, int rank, const CommConfig& config);
+  static void initAll(Communicator** out, int count, const int* devices);
+
+  bool live() const;  // false after destroy or abort
+  int rank() const;
+  int ranks() const;
+  int device() const;  // position among this node's ranks, or what initAll was given
+
+  // Completes what was issued; afterwards only queries, destroy and abort work.
+  void finalize();
+
+  // Both end the handle's life. abort() also makes a call that another thread has in flight return, and tells
+  // the other ranks.
+  void destroy();
+  void abort();
+
+  // Success, or the failure that made the communicator unusable.
+  Code asyncError() const;
+
+  // Returns when this rank's result is there and its buffers are its own again; inside a group only queues.
+  // `stream` must be NULL: CPU ranks have no streams.
+  void allReduce(const void* send, void* receive, uint64_t count, DataType type, Operator op, void* stream);
+
+  CallPlan explain(const std::string& collective, uint64_t count, DataType type) const;
+
+ private:
+  friend class HandlePool;
+  class Use;
+
+  void end(bool aborting);
+
+  std::unique_ptr<Member> member_;
+  uint32_t live_ = 0;   // 1 between init and destroy or abort
+  uint32_t users_ = 0;  // calls inside
+};
+
+// The communicator behind a C handle. Throws InvalidArgument for NULL and for dead handles.
+Communicator* checkedCommunicator(const void* handle);
+
+void makeUniqueId(void* bytes128);
+void groupStart();
+void groupEnd();
+void* memAlloc(size_t bytes);
+void memFree(void* memory);
+
+// The process's last error text; any thread.
+std::string lastError();
+void setLastError(std::string text);
+
+}  // namespace topoccl

@@ -1,0 +1,117 @@
+#include "communicator/group.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "communicator/member.h"
+
+namespace topoccl {
+
+namespace {
+
+struct Call {
+  Member* member;
+  CollectiveCall call;
+};
+
+struct Group {
+  int depth = 0;
+  std::vector<std::function<void()>> inits;
+  std::vector<Call> calls;
+  std::optional<Error> refused;
+};
+
+Group& current() {
+  thread_local Group group;
+  return group;
+}
+
+// All at once: each rank's init waits for the others'.
+void runInits(const std::vector<std::function<void()>>& inits) {
+  if (inits.size() == 1) return inits.front()();
+  std::mutex mutex;
+  std::exception_ptr first;
+  std::vector<std::jthread> threads;
+  for (const auto& init : inits)
+    threads.emplace_back([&] {
+      try {
+        init();
+      } catch (...) {
+        const std::scoped_lock lock(mutex);
+        if (!first) first = std::current_exception();
+      }
+    });
+  threads.clear();  // joins
+  if (first) std::rethrow_exception(first);
+}
+
+// The calls of one rank, in the order in which they were issued.
+struct RankWorks {
+  Member* member;
+  std::vector<CollectiveWork> works;
+  std::vector<Work*> pointers;
+};
+
+void runCalls(const std::vector<Call>& calls) {
+  std::vector<RankWorks> ranks;
+  for (const Call& call : calls) {
+    auto rank =
+        std::find_if(ranks.begin(), ranks.end(), [&](const auto& r) { return r.member == call.member; });
+    if (rank == ranks.end()) rank = ranks.insert(ranks.end(), {call.member, {}, {}});
+    rank->works.push_back(call.member->issue(call.call));
+  }
+  std::vector<WorkQueue> queues(ranks.size());
+  std::vector<Doorbell*> bells;
+  WaitPolicy policy = ranks.front().member->waitPolicy();
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    for (CollectiveWork& work : ranks[i].works) ranks[i].pointers.push_back(&work);
+    queues[i].works = ranks[i].pointers;
+    bells.push_back(ranks[i].member->doorbell());
+    policy.spins = std::min(policy.spins, ranks[i].member->waitPolicy().spins);
+  }
+  Waiter waiter;
+  waiter.reset(policy, bells.data(), static_cast<uint32_t>(bells.size()));
+  drive(queues, waiter);
+  for (size_t i = 0; i < ranks.size(); ++i)
+    if (queues[i].failed) ranks[i].member->throwIfFailed();
+}
+
+}  // namespace
+
+namespace group {
+
+bool open() {
+  return current().depth > 0;
+}
+void addInit(std::function<void()> init) {
+  current().inits.push_back(std::move(init));
+}
+void addCall(Member& member, const CollectiveCall& call) {
+  current().calls.push_back({&member, call});
+}
+
+void refuse(const Error& error) {
+  if (open() && !current().refused) current().refused = error;
+}
+
+void start() {
+  ++current().depth;
+}
+
+void end() {
+  Group& group = current();
+  if (group.depth == 0) throw Error(Code::InvalidUsage, "ncclGroupEnd without ncclGroupStart");
+  if (--group.depth > 0) return;
+  const Group ended = std::exchange(group, Group{});
+  if (ended.refused) throw Error(*ended.refused);
+  if (!ended.inits.empty()) runInits(ended.inits);
+  if (!ended.calls.empty()) runCalls(ended.calls);
+}
+
+}  // namespace group
+}  // namespace topoccl

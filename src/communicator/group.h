@@ -1,0 +1,31 @@
+// Groups: calls between groupStart and groupEnd of one thread are collected and run together, so that one
+// thread can drive several ranks. Nested groups run when the outermost ends.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "communicator/collective_work.h"
+
+namespace topoccl {
+
+class Member;
+
+namespace group {
+
+bool open();  // this thread is inside a group
+
+// Inside a group: an init to run at its end, on a thread of its own, side by side with the group's others.
+void addInit(std::function<void()> init);
+
+// Inside a group: a call to run at its end, after the inits.
+void addCall(Member& member, const CollectiveCall& call);
+
+// Inside a group: a call was refused; groupEnd will report it and run nothing.
+void refuse(const Error& error);
+
+void start();
+void end();
+
+}  // namespace group
+}  // namespace topoccl

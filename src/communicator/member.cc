@@ -1,0 +1,253 @@
+#include "communicator/member.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "algorithms/catalog.h"
+#include "base/logging.h"
+#include "kernels/sync.h"
+
+namespace topoccl {
+
+namespace {
+
+// Looks before a waiter yields when every rank has a core, and yields before it sleeps. Measured: see
+// docs/measurements.
+constexpr uint32_t kSpins = 2000;
+constexpr uint32_t kYields = 10;
+
+RangeTable loadTable(const Settings& settings) {
+  return settings.rangeTable.empty() ? RangeTable::builtIn() : RangeTable::load(settings.rangeTable);
+}
+
+uint64_t packPoison(int nodeRank, Code code) {
+  return static_cast<uint64_t>(nodeRank + 1) | static_cast<uint64_t>(code) << 32;
+}
+
+}  // namespace
+
+Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Settings& settings,
+               const CommConfig& config, int device)
+    : settings_(settings),
+      abort_(std::move(abort)),
+      bootstrap_(std::move(bootstrap)),
+      table_(loadTable(settings)),
+      filter_(parseFilter(Collective::AllReduce, settings.algorithms, settings.protocols)),
+      node_(setUpNode(*bootstrap_, settings_, table_.hash(), abort_.get())) {
+  nodeRank_ = node_.places[static_cast<size_t>(rank())].nodeRank;
+  device_ = device >= 0 ? device : nodeRank_;
+  connector_ = std::make_unique<NodeConnector>(node_.memory, rank(), node_.places);
+  setWaitPolicy();
+  log(Level::Info, Subsystem::Init, config.name.empty() ? "comm" : config.name, " rank ", rank(), " nranks ",
+      ranks(), " node rank ", nodeRank_, " cores ", node_.cores, " - Init COMPLETE");
+}
+
+Member::~Member() = default;
+
+void Member::setWaitPolicy() {
+  const auto nodeRanks = static_cast<int>(node_.nodeRanks.size());
+  const bool coreEach = node_.cores == 0 || nodeRanks <= node_.cores;
+  waitPolicy_.spins = settings_.spin >= 0 ? static_cast<uint32_t>(settings_.spin) : coreEach ? kSpins : 0;
+  waitPolicy_.yields = kYields;
+}
+
+// ---- works ----
+
+CollectiveWork Member::issue(const CollectiveCall& call) {
+  throwIfFailed();
+  if (finalized_) throw Error(Code::InvalidUsage, "the communicator was finalized");
+  return {*this, call, ++calls_};
+}
+
+void Member::run(const CollectiveCall& call) {
+  CollectiveWork work = issue(call);
+  Work* const works[] = {&work};
+  Doorbell* const bells[] = {doorbell()};
+  WorkQueue queue;
+  queue.works = works;
+  waiter_.reset(waitPolicy_, bells, 1);
+  drive({&queue, 1}, waiter_);
+  if (queue.failed) throwIfFailed();
+}
+
+Choice Member::choose(const CollectiveCall& call) const {
+  Choice choice = table_.pick(call.collective, ranks(), call.count * elementBytes(call.type), filter_);
+  if (settings_.channels > 0) choice.channels = static_cast<int>(settings_.channels);
+  return choice;
+}
+
+OpenSchedule* Member::open(const Choice& choice) {
+  std::unique_ptr<OpenSchedule>& entry = open_[{choice.algorithm, choice.protocol, choice.channels}];
+  if (!entry) {
+    const AlgorithmRow& algorithm = row(choice.algorithm);
+    Layout& layout = layouts_[choice.channels];
+    if (layout.channels.empty()) layout = flatLayout(ranks(), choice.channels);
+    Schedule schedule = algorithm.emit(layout, rank());
+    const uint32_t sends = algorithm.sendConnections(ranks()) * static_cast<uint32_t>(choice.channels);
+    const SlotPlan slots = planSlots(schedule, sends, static_cast<uint32_t>(settings_.slots),
+                                     static_cast<uint32_t>(settings_.slotBytes));
+    entry = std::make_unique<OpenSchedule>(std::move(schedule), choice, slots);
+    log(Level::Info, Subsystem::Coll, "rank ", rank(), " opens ", name(choice.algorithm), '/',
+        name(choice.protocol), '/', choice.channels, " with ", slots.slots, " slots of ", slots.slotBytes,
+        " bytes");
+  }
+  return entry->connect(*connector_) ? entry.get() : nullptr;
+}
+
+CallPlan Member::explain(const CollectiveCall& call) const {
+  const Choice choice = choose(call);
+  const AlgorithmRow& algorithm = row(choice.algorithm);
+  const Schedule schedule = algorithm.emit(flatLayout(ranks(), choice.channels), rank());
+  const SlotPlan slots =
+      planSlots(schedule, algorithm.sendConnections(ranks()) * static_cast<uint32_t>(choice.channels),
+                static_cast<uint32_t>(settings_.slots), static_cast<uint32_t>(settings_.slotBytes));
+  CallPlan plan{name(choice.algorithm), name(choice.protocol),         "",
+                choice.channels,        static_cast<int>(slots.slots), slots.slotBytes};
+  for (const char* transport : {"in-process", "shm"}) {
+    const bool used =
+        std::any_of(schedule.connections.begin(), schedule.connections.end(), [&](const auto& c) {
+          return std::string(connector_->transportTo(c.from == rank() ? c.readers.front() : c.from)) ==
+                 transport;
+        });
+    if (used) plan.transport += (plan.transport.empty() ? "" : "+") + std::string(transport);
+  }
+  if (plan.transport.empty()) plan.transport = "none";
+  return plan;
+}
+
+unsigned char* Member::scratch(uint64_t bytes) {
+  if (scratch_.size() < bytes + kGranuleBytes) scratch_.resize(bytes + kGranuleBytes);
+  const auto address = reinterpret_cast<uintptr_t>(scratch_.data());
+  return scratch_.data() + (kGranuleBytes - address % kGranuleBytes) % kGranuleBytes;
+}
+
+// ---- failures ----
+
+bool Member::mustGiveUp(const CollectiveWork& work, const BoundSchedule* running) {
+  if (abort_->load()) {
+    fail(Code::InvalidUsage,
+         concat("rank ", rank(), ": the communicator was aborted during ", describe(work.descriptor())));
+    return true;
+  }
+  if (mismatched(work) || peerFailed()) return true;
+  if (settings_.collectiveTimeout.count() > 0 && work.expired(settings_.collectiveTimeout)) {
+    fail(Code::RemoteError, concat("rank ", rank(), ": ", describe(work.descriptor()), " not done after ",
+                                   settings_.collectiveTimeout.count(), " ms (TOPOCCL_COLLECTIVE_TIMEOUT); ",
+                                   waitText(running)));
+    return true;
+  }
+  return false;
+}
+
+// What a work waits for, in words.
+std::string Member::waitText(const BoundSchedule* running) const {
+  if (running == nullptr) return "waiting for a peer to begin the call";
+  const BoundSchedule::Wait wait = running->waiting();
+  const Connection& connection = running->schedule().connections[wait.connection];
+  if (wait.lane == UINT32_MAX)
+    return concat("waiting for rank ", connection.readers.front(), " to stop reading");
+  std::string text = concat("lane ", wait.lane, " step ", wait.step, " piece ", wait.piece, " waits for ");
+  if (wait.place == Place::Receive) return text + concat("data from rank ", connection.from);
+  return text + concat("rank ", connection.readers.front(), " to free a slot");
+}
+
+bool Member::peerFailed() {
+  const uint64_t poison = loadAcquire(node_.memory->poison());
+  const std::optional<PeerFailure> reported = bootstrap_->failure();
+  if (reported) {
+    fail(Code::RemoteError,
+         concat("rank ", rank(), ": rank ", reported->rank, " failed: ", reported->reason));
+    return true;
+  }
+  if (poison == 0) return false;
+  const auto culprit = static_cast<uint32_t>(poison) - 1;
+  const auto peer = culprit < node_.nodeRanks.size() ? node_.nodeRanks[culprit] : -1;
+  fail(static_cast<Code>(poison >> 32) == Code::InvalidUsage ? Code::RemoteError
+                                                             : static_cast<Code>(poison >> 32),
+       concat("rank ", rank(), ": rank ", peer, " gave up on this communicator"));
+  return true;
+}
+
+// Peers in the same collective by number must have called the same; their boards say what they called.
+bool Member::mismatched(const CollectiveWork& work) {
+  const CallDescriptor& mine = work.descriptor();
+  for (size_t peer = 0; peer < node_.nodeRanks.size(); ++peer) {
+    const CallDescriptor theirs = node_.memory->posted(static_cast<int>(peer));
+    if (theirs.number != mine.number || theirs == mine) continue;
+    fail(Code::InvalidUsage, concat("ranks disagree: rank ", rank(), " called ", describe(mine), "; rank ",
+                                    node_.nodeRanks[peer], " called ", describe(theirs)));
+    return true;
+  }
+  return false;
+}
+
+void Member::slotMismatch(const CollectiveWork& work, const BoundSchedule& running) {
+  const MachineFailure& failure = running.failure();
+  if (mismatched(work) || (failure.poisoned && peerFailed())) return;
+  const Connection& connection = running.schedule().connections[failure.connection];
+  fail(Code::InternalError,
+       concat("rank ", rank(), ": ", describe(work.descriptor()), ": rank ", connection.from, " sent chunk ",
+              failure.found.chunk, " (", failure.found.bytes, " bytes) where chunk ", failure.expectedChunk,
+              " (", failure.expectedBytes, " bytes) was expected",
+              failure.found.call == running.call() ? "" : ", of another call"));
+}
+
+void Member::fail(Code code, const std::string& message) {
+  {
+    const std::scoped_lock lock(failureMutex_);
+    if (failure_.code != Code::Success) return;
+    failure_ = {code, message};
+  }
+  log(Level::Warn, Subsystem::Coll, message);
+  compareExchange(node_.memory->poison(), uint64_t{0}, packPoison(nodeRank_, code));
+  wakeNode();
+  waitUntilUntouched();
+  bootstrap_->reportAbort(message);
+}
+
+void Member::wakeNode() const {
+  for (size_t peer = 0; peer < node_.nodeRanks.size(); ++peer)
+    wake(node_.memory->line(static_cast<int>(peer)).doorbell);
+}
+
+// Peers of this process may be in the middle of a piece that they read from or write to this rank's buffers.
+// The poison is set (a full barrier), so none begins another.
+void Member::waitUntilUntouched() const {
+  for (size_t peer = 0; peer < node_.nodeRanks.size(); ++peer) {
+    if (!node_.places[static_cast<size_t>(node_.nodeRanks[peer])].sameProcess) continue;
+    if (static_cast<int>(peer) == nodeRank_) continue;
+    while (loadAcquire(&node_.memory->line(static_cast<int>(peer)).touch.touching) != 0) ::sched_yield();
+  }
+}
+
+Member::Failure Member::failure() const {
+  const std::scoped_lock lock(failureMutex_);
+  return failure_;
+}
+
+void Member::throwIfFailed() const {
+  const Failure failure = this->failure();
+  if (failure.code != Code::Success) throw Error(failure.code, failure.message);
+}
+
+// ---- life ----
+
+void Member::finalize() {
+  throwIfFailed();
+  if (finalized_) throw Error(Code::InvalidUsage, "the communicator was finalized before");
+  finalized_ = true;
+}
+
+void Member::requestAbort() {
+  abort_->store(true);
+  wake(line().doorbell);
+}
+
+void Member::leave() {
+  bootstrap_->leave();
+}
+
+}  // namespace topoccl

@@ -1,0 +1,154 @@
+#include "communicator/node_set_up.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "base/error.h"
+#include "base/host_identity.h"
+#include "base/logging.h"
+#include "bootstrap/local_exchange.h"
+#include "communicator/process.h"
+#include "device/host.h"
+
+namespace topoccl {
+
+namespace {
+
+// What every rank tells the others at init. Blob: this, then `coreWords` words of allowed cores, then the
+// settings that must agree, as text.
+struct RankFacts {
+  uint64_t host;
+  uint64_t process;
+  uint64_t tableHash;
+  uint64_t nonce;  // the leader's names its node's memory within a process
+  uint32_t coreWords;
+  uint32_t unused;
+};
+
+struct RankIntroduction {
+  RankFacts facts;
+  std::vector<uint64_t> cores;
+  std::string settings;
+};
+
+std::string encode(const RankIntroduction& rank) {
+  std::string blob(reinterpret_cast<const char*>(&rank.facts), sizeof(rank.facts));
+  blob.append(reinterpret_cast<const char*>(rank.cores.data()), rank.cores.size() * sizeof(uint64_t));
+  return blob + rank.settings;
+}
+
+RankIntroduction decode(const std::string& blob, int from) {
+  RankIntroduction rank;
+  if (blob.size() >= sizeof(RankFacts)) std::memcpy(&rank.facts, blob.data(), sizeof(RankFacts));
+  const size_t rest = blob.size() - std::min(blob.size(), sizeof(RankFacts));
+  if (blob.size() < sizeof(RankFacts) || rank.facts.coreWords > rest / sizeof(uint64_t))
+    throw Error(Code::RemoteError,
+                concat("rank ", from, " introduced itself with ", blob.size(), " odd bytes"));
+  rank.cores.resize(rank.facts.coreWords);
+  const size_t coreBytes = rank.cores.size() * sizeof(uint64_t);
+  if (coreBytes != 0) std::memcpy(rank.cores.data(), blob.data() + sizeof(RankFacts), coreBytes);
+  rank.settings = blob.substr(sizeof(RankFacts) + coreBytes);
+  return rank;
+}
+
+RankIntroduction introduce(const Settings& settings, uint64_t tableHash) {
+  RankIntroduction me;
+  me.cores = allowedCores();
+  me.facts = {
+      hostIdentity(settings.hostId), processToken(), tableHash, 0, static_cast<uint32_t>(me.cores.size()), 0};
+  randomBytes(&me.facts.nonce, sizeof(me.facts.nonce));
+  me.settings = agreedText(settings);
+  return me;
+}
+
+// The first line that differs, from both texts.
+std::string firstDifference(const std::string& a, const std::string& b, int rankA, int rankB) {
+  size_t begin = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()) && a[i] == b[i]; ++i)
+    if (a[i] == '\n') begin = i + 1;
+  const auto line = [&](const std::string& text) {
+    return text.substr(std::min(begin, text.size()), text.find('\n', begin) - begin);
+  };
+  return concat("rank ", rankA, " has ", line(a), ", rank ", rankB, " has ", line(b));
+}
+
+void checkAgreement(const std::vector<RankIntroduction>& ranks) {
+  for (size_t i = 1; i < ranks.size(); ++i) {
+    const int rank = static_cast<int>(i);
+    if (ranks[i].settings != ranks[0].settings)
+      throw Error(Code::InvalidUsage, concat("settings that must be equal on all ranks differ: ",
+                                             firstDifference(ranks[0].settings, ranks[i].settings, 0, rank)));
+    if (ranks[i].facts.tableHash != ranks[0].facts.tableHash)
+      throw Error(Code::InvalidUsage,
+                  concat("ranks 0 and ", rank, " have different range tables (TOPOCCL_RANGE_TABLE)"));
+    if (ranks[i].facts.host != ranks[0].facts.host)
+      throw Error(Code::InvalidUsage,
+                  concat("ranks 0 and ", rank,
+                         " are on different hosts or in containers that share no memory; this version has no "
+                         "network transport, all ranks must be on one host (NCCL_HOSTID may have split it)"));
+  }
+}
+
+int countCores(const std::vector<RankIntroduction>& ranks, const std::vector<int>& nodeRanks) {
+  std::vector<uint64_t> all;
+  for (const int rank : nodeRanks) {
+    const auto& cores = ranks[static_cast<size_t>(rank)].cores;
+    if (cores.empty()) return 0;
+    if (all.size() < cores.size()) all.resize(cores.size());
+    for (size_t i = 0; i < cores.size(); ++i) all[i] |= cores[i];
+  }
+  int count = 0;
+  for (const uint64_t word : all) count += std::popcount(word);
+  return count;
+}
+
+}  // namespace
+
+NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, uint64_t tableHash,
+                    const std::atomic<bool>* abort) {
+  const Wait wait{Deadline::in(settings.initTimeout), abort};
+  std::vector<RankIntroduction> ranks;
+  for (const std::string& blob : bootstrap.allGather(encode(introduce(settings, tableHash))))
+    ranks.push_back(decode(blob, static_cast<int>(ranks.size())));
+  checkAgreement(ranks);
+
+  NodeSetUp node;
+  const RankFacts& me = ranks[static_cast<size_t>(bootstrap.rank())].facts;
+  std::set<uint64_t> processes;
+  NodeShare share;
+  int firstOfMine = -1;  // of this rank's process
+  int usersOfMine = 0;
+  for (int rank = 0; rank < bootstrap.ranks(); ++rank) {
+    const RankFacts& peer = ranks[static_cast<size_t>(rank)].facts;
+    RankPlace place;
+    if (peer.host == me.host) {
+      place = {static_cast<int>(node.nodeRanks.size()), peer.process == me.process};
+      node.nodeRanks.push_back(rank);
+      const bool firstOfProcess = processes.insert(peer.process).second;
+      if (firstOfProcess && node.nodeRanks.size() > 1) share.receivers.push_back(rank);
+      if (place.sameProcess && firstOfMine < 0) firstOfMine = rank;
+      usersOfMine += place.sameProcess ? 1 : 0;
+    }
+    node.places.push_back(place);
+  }
+  node.cores = countCores(ranks, node.nodeRanks);
+  share.leader = node.nodeRanks.front();
+  const auto nodeRanks = static_cast<int>(node.nodeRanks.size());
+  const bool shared = !share.receivers.empty();
+
+  // Collective, so every rank calls it; the process's first rank gets the file and maps it for all.
+  MemoryFile file = shareOnNode(
+      bootstrap, share, [&] { return NodeMemory::make(nodeRanks, shared); }, wait);
+  std::function<std::shared_ptr<NodeMemory>()> make;
+  if (bootstrap.rank() == firstOfMine)
+    make = [&] { return std::make_shared<NodeMemory>(std::move(file), nodeRanks); };
+  const uint64_t key = ranks[static_cast<size_t>(share.leader)].facts.nonce;
+  node.memory = sharedNodeMemory(key, usersOfMine, make, wait);
+  bootstrap.barrier();
+  return node;
+}
+
+}  // namespace topoccl

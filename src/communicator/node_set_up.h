@@ -1,0 +1,28 @@
+// From a bootstrap to shared memory: who is where, do all agree, and the node's memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/settings.h"
+#include "bootstrap/bootstrap.h"
+#include "transport/node_connector.h"
+#include "transport/node_memory.h"
+
+namespace topoccl {
+
+struct NodeSetUp {
+  std::shared_ptr<NodeMemory> memory;
+  std::vector<RankPlace> places;  // per rank
+  std::vector<int> nodeRanks;     // ranks of this node, ascending: nodeRanks[node rank] = rank
+  int cores = 0;                  // that the node's ranks may use, all together; 0 = unknown
+};
+
+// Collective. `tableHash` is the hash of this rank's range table. Throws Error: ranks on different hosts,
+// settings or tables that must agree and don't (naming ranks and values), no shared memory.
+NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, uint64_t tableHash,
+                    const std::atomic<bool>* abort);
+
+}  // namespace topoccl

@@ -1,0 +1,54 @@
+// A schedule on its way to being bound: its connections are made on first use, one after the other, without
+// waiting for peers that come later.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "algorithms/range_table.h"
+#include "executor/bound_schedule.h"
+#include "schedule/layout.h"
+#include "transport/connector.h"
+
+namespace topoccl {
+
+// Slots and slot size of every connection of an algorithm; the same on all ranks.
+struct SlotPlan {
+  uint32_t slots = 0;
+  uint32_t slotBytes = 0;
+};
+
+// Sizes rings so that one algorithm's take at most kRingBudget of a rank's region, whatever the ranks.
+// `slots` and `slotBytes` are wishes, 0 = none: a power of two of slots, whole granules for every chunk of a
+// step's span. Throws InvalidUsage when even the smallest slots don't fit.
+SlotPlan planSlots(const Schedule& schedule, uint32_t sendConnections, uint32_t slots, uint32_t slotBytes);
+
+class OpenSchedule {
+ public:
+  OpenSchedule(Schedule schedule, const Choice& choice, SlotPlan slots);
+
+  // Makes and finds connections. True once all are there; then bound() may be used.
+  bool connect(Connector& connector);
+
+  BoundSchedule& bound() { return *bound_; }
+  const Schedule& schedule() const { return bound_ ? bound_->schedule() : schedule_; }
+  const Choice& choice() const { return choice_; }
+  SlotPlan slots() const { return slots_; }
+  uint32_t maxSpan() const { return maxSpan_; }
+
+ private:
+  bool connectOne(Connector& connector, size_t index);
+
+  Schedule schedule_;  // moved into bound_ when that is made
+  Choice choice_;
+  SlotPlan slots_;
+  uint32_t maxSpan_;
+  std::vector<Endpoint> endpoints_;
+  std::vector<uint8_t> connected_;
+  bool announced_ = false;  // this rank's own rings are made
+  std::optional<BoundSchedule> bound_;
+};
+
+}  // namespace topoccl

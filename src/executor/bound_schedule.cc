@@ -1,0 +1,127 @@
+#include "executor/bound_schedule.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace topoccl {
+
+namespace {
+
+// Addresses the widest step needs: one per operand, and one per reader that may have offered a destination.
+size_t widestStep(const Schedule& schedule, const std::vector<Endpoint>& endpoints) {
+  size_t widest = 1;
+  for (const Step& step : schedule.steps) {
+    size_t addresses = step.inputCount + step.outputCount;
+    for (uint32_t i = 0; i < step.outputCount; ++i) {
+      const Operand& output = schedule.operands[step.firstOperand + step.inputCount + i];
+      if (output.place == Place::Send)
+        addresses += endpoints[output.connection].writer.ring().shape().readers;
+    }
+    widest = std::max(widest, addresses);
+  }
+  return widest;
+}
+
+// A step that only stores what it received may have it written to the destination right away.
+bool onlyStores(const Schedule& schedule, const Step& step) {
+  return step.inputCount == 1 && step.outputCount == 1 && !step.final && step.span == 1 &&
+         schedule.operands[step.firstOperand + 1].place == Place::Out && step.inChunk == step.outChunk;
+}
+
+}  // namespace
+
+BoundSchedule::BoundSchedule(Schedule schedule, std::vector<Endpoint> endpoints)
+    : schedule_(std::move(schedule)),
+      view_(view(schedule_)),
+      endpoints_(std::move(endpoints)),
+      cursors_(schedule_.lanes.size()),
+      laneDone_(schedule_.lanes.size()),
+      inputs_(widestStep(schedule_, endpoints_)),
+      outputs_(inputs_.size()),
+      machine_({}, endpoints_.data(), inputs_.data(), outputs_.data()) {
+  planOffers();
+  for (uint32_t i = 0; i < endpoints_.size(); ++i)
+    if (endpoints_[i].direct && schedule_.connections[i].from == schedule_.rank) referencing_.push_back(i);
+}
+
+void BoundSchedule::planOffers() {
+  offerChunks_.resize(endpoints_.size());
+  for (const Step& step : schedule_.steps) {
+    for (uint32_t i = 0; i < step.inputCount; ++i) {
+      const Operand& input = schedule_.operands[step.firstOperand + i];
+      if (input.place != Place::Receive || !endpoints_[input.connection].direct) continue;
+      offerChunks_[input.connection].push_back(onlyStores(schedule_, step) ? step.outChunk : kNoOffer);
+    }
+  }
+  for (uint32_t i = 0; i < endpoints_.size(); ++i) {
+    const auto& chunks = offerChunks_[i];
+    if (std::all_of(chunks.begin(), chunks.end(), [](uint32_t chunk) { return chunk == kNoOffer; })) continue;
+    endpoints_[i].offerChunks = chunks.data();
+    endpoints_[i].offerCount = static_cast<uint32_t>(chunks.size());
+    offering_.push_back(i);
+  }
+}
+
+void BoundSchedule::start(const CallContext& context, CombineFunction combine) {
+  machine_.start(context, {combine});
+  std::fill(cursors_.begin(), cursors_.end(), LaneCursor{});
+  std::fill(laneDone_.begin(), laneDone_.end(), uint8_t{0});
+  lanesLeft_ = static_cast<uint32_t>(cursors_.size());
+  for (const uint32_t i : offering_) {
+    Endpoint& endpoint = endpoints_[i];
+    endpoint.offerIndex = 0;
+    endpoint.offerPiece = 0;
+    endpoint.offered = endpoint.reader.next();
+    machine_.offerAhead(endpoint);
+  }
+}
+
+Progress BoundSchedule::advance() {
+  bool moved = false;
+  for (uint32_t lane = 0; lane < cursors_.size(); ++lane) {
+    if (laneDone_[lane] != 0) continue;
+    const Advance result = topoccl::advance(view_, lane, cursors_[lane], machine_);
+    moved |= result.steps != 0;
+    if (result.state == LaneState::Failed) return Progress::Failed;
+    if (result.state == LaneState::Done) {
+      laneDone_[lane] = 1;
+      --lanesLeft_;
+      moved = true;
+    }
+  }
+  if (lanesLeft_ == 0) return finishing();
+  return moved ? Progress::Moved : Progress::Waiting;
+}
+
+// The caller's buffers are its own again only when nobody reads them by reference any more.
+Progress BoundSchedule::finishing() {
+  for (const uint32_t i : referencing_)
+    if (!endpoints_[i].writer.freedUpTo(endpoints_[i].referencedUpTo)) return Progress::Waiting;
+  return Progress::Done;
+}
+
+BoundSchedule::Wait BoundSchedule::waiting() const {
+  Wait wait;
+  for (uint32_t lane = 0; lane < cursors_.size(); ++lane) {
+    if (laneDone_[lane] != 0) continue;
+    const LaneCursor& cursor = cursors_[lane];
+    const Lane& program = schedule_.lanes[lane];
+    if (cursor.step >= program.stepCount) continue;
+    const Step& step = schedule_.steps[program.firstStep + cursor.step];
+    if (cursor.operand >= step.inputCount + step.outputCount) continue;
+    const Operand& operand = schedule_.operands[step.firstOperand + cursor.operand];
+    return {lane, cursor.step, cursor.piece, operand.place, operand.connection};
+  }
+  for (const uint32_t i : referencing_)
+    if (!endpoints_[i].writer.freedUpTo(endpoints_[i].referencedUpTo)) wait.connection = i;
+  wait.place = Place::Send;
+  return wait;
+}
+
+const Doorbell* BoundSchedule::blocker() const {
+  if (endpoints_.empty()) return nullptr;
+  const Endpoint& endpoint = endpoints_[waiting().connection];
+  return endpoint.bellCount == 0 ? nullptr : endpoint.bells[0];
+}
+
+}  // namespace topoccl

@@ -1,0 +1,46 @@
+// Reduction operators, one struct each, written once over a pack (combine.h says what a pack is).
+#if defined(TOPOCCL_KERNELS_OPERATORS_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef TOPOCCL_KERNELS_OPERATORS_H
+#undef TOPOCCL_KERNELS_OPERATORS_H
+#else
+#define TOPOCCL_KERNELS_OPERATORS_H
+#endif
+
+#include "kernels/per_target.h"
+
+TOPOCCL_BEGIN_KERNELS
+
+// Integers wrap.
+struct Sum {
+  template <class Pack>
+  TOPOCCL_KERNEL static typename Pack::Value apply(typename Pack::Value a, typename Pack::Value b) {
+    return Pack::add(a, b);
+  }
+};
+
+// As fmax: a NaN loses to a number. And +0 beats -0, so that the result does not depend on the order of a
+// processor's operands: equal numbers differ in the sign of zero at most, and `and` clears it.
+struct Max {
+  template <class Pack>
+  TOPOCCL_KERNEL static typename Pack::Value apply(typename Pack::Value a, typename Pack::Value b) {
+    const typename Pack::Value larger = Pack::select(Pack::greater(a, b), a, b);
+    if constexpr (Pack::Element::kFloating) {
+      const typename Pack::Value number = Pack::select(Pack::isNan(b), a, larger);
+      return Pack::select(Pack::equal(a, b), Pack::bitAnd(a, b), number);
+    } else {
+      return larger;
+    }
+  }
+};
+
+// For copies, where there is never a second operand.
+struct First {
+  template <class Pack>
+  TOPOCCL_KERNEL static typename Pack::Value apply(typename Pack::Value a, typename Pack::Value) {
+    return a;
+  }
+};
+
+TOPOCCL_END_KERNELS
+
+#endif

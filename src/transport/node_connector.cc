@@ -1,0 +1,56 @@
+#include "transport/node_connector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace topoccl {
+
+NodeConnector::NodeConnector(std::shared_ptr<NodeMemory> memory, int rank, std::vector<RankPlace> places)
+    : memory_(std::move(memory)), rank_(rank), places_(std::move(places)) {}
+
+bool NodeConnector::connect(const ConnectionPlan& plan, Endpoint& endpoint) {
+  const Connection& connection = *plan.connection;
+  const int producer = places_[static_cast<size_t>(connection.from)].nodeRank;
+  if (producer < 0)
+    throw Error(Code::InternalError, concat("rank ", connection.from, " is not on the node of rank ", rank_));
+
+  RingView ring;
+  if (connection.from == rank_) {
+    ring = memory_->makeRing(producer, plan.key, plan.shape);
+    endpoint.writer = SlotWriter(ring, plan.protocol);
+  } else if (!memory_->findRing(producer, plan.key, plan.shape, ring)) {
+    return false;
+  }
+  const auto reader = std::find(connection.readers.begin(), connection.readers.end(), rank_);
+  if (reader != connection.readers.end())
+    endpoint.reader =
+        SlotReader(ring, plan.protocol, static_cast<uint32_t>(reader - connection.readers.begin()));
+  endpoint.direct = places_[static_cast<size_t>(connection.from)].sameProcess &&
+                    std::all_of(connection.readers.begin(), connection.readers.end(),
+                                [&](int rank) { return places_[static_cast<size_t>(rank)].sameProcess; });
+  setBells(endpoint, connection);
+  return true;
+}
+
+Doorbell* NodeConnector::bell(int rank) const {
+  return &memory_->line(places_[static_cast<size_t>(rank)].nodeRank).doorbell;
+}
+
+void NodeConnector::setBells(Endpoint& endpoint, const Connection& connection) {
+  std::vector<Doorbell*> bells;
+  if (connection.from != rank_) bells.push_back(bell(connection.from));
+  if (connection.from == rank_)
+    for (const int reader : connection.readers)
+      if (reader != rank_) bells.push_back(bell(reader));
+  bells_.push_back(std::move(bells));
+  endpoint.bells = bells_.back().data();
+  endpoint.bellCount = static_cast<uint32_t>(bells_.back().size());
+}
+
+const char* NodeConnector::transportTo(int peer) const {
+  return places_[static_cast<size_t>(peer)].sameProcess ? "in-process" : "shm";
+}
+
+}  // namespace topoccl

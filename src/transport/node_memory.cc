@@ -1,0 +1,127 @@
+#include "transport/node_memory.h"
+
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "kernels/sync.h"
+
+namespace topoccl {
+
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+
+uint64_t roundUp(uint64_t value, uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+uint64_t boardBytes(int nodeRanks) {
+  return roundUp(kLineBytes + static_cast<uint64_t>(nodeRanks) * sizeof(RankLine), kPageBytes);
+}
+
+}  // namespace
+
+struct NodeMemory::Region {
+  alignas(kLineBytes) uint64_t entryCount;
+  uint64_t usedBytes;
+  alignas(kLineBytes) DirectoryEntry entries[kDirectoryEntries];
+};
+
+uint64_t NodeMemory::bytes(int nodeRanks) {
+  return boardBytes(nodeRanks) + static_cast<uint64_t>(nodeRanks) * kRegionBytes;
+}
+
+MemoryFile NodeMemory::make(int nodeRanks, bool shared) {
+  if (!shared) return MemoryFile::anonymous(bytes(nodeRanks));
+  MemoryFile memory = MemoryFile::createSparse(bytes(nodeRanks), "topoccl-node");
+  // What readers look at before any ring is made.
+  memory.reserve(0, boardBytes(nodeRanks));
+  for (int i = 0; i < nodeRanks; ++i)
+    memory.reserve(boardBytes(nodeRanks) + static_cast<uint64_t>(i) * kRegionBytes, sizeof(Region));
+  return memory;
+}
+
+NodeMemory::NodeMemory(MemoryFile memory, int nodeRanks) : memory_(std::move(memory)), nodeRanks_(nodeRanks) {
+  auto* const base = reinterpret_cast<unsigned char*>(memory_.data());
+  poison_ = reinterpret_cast<uint64_t*>(base);
+  lines_ = reinterpret_cast<RankLine*>(base + kLineBytes);
+  regions_ = base + boardBytes(nodeRanks);
+}
+
+NodeMemory::Region& NodeMemory::region(int nodeRank) const {
+  return *reinterpret_cast<Region*>(regions_ + static_cast<uint64_t>(nodeRank) * kRegionBytes);
+}
+
+RingView NodeMemory::makeRing(int producer, uint64_t key, RingShape shape) {
+  Region& region = this->region(producer);
+  const uint64_t used = region.usedBytes == 0 ? roundUp(sizeof(Region), kPageBytes) : region.usedBytes;
+  const uint64_t need = roundUp(RingView::bytes(shape), kLineBytes);
+  if (region.entryCount == kDirectoryEntries || need > kRegionBytes - used)
+    throw Error(Code::SystemError,
+                concat("no room for another connection: it needs ", need, " bytes; ", used, " of ",
+                       kRegionBytes, " bytes and ", region.entryCount, " of ", kDirectoryEntries,
+                       " entries are in use on node rank ", producer, "; lower TOPOCCL_SLOT_BYTES"));
+  memory_.reserve(static_cast<uint64_t>(reinterpret_cast<unsigned char*>(&region) -
+                                        reinterpret_cast<unsigned char*>(memory_.data())) +
+                      used,
+                  need);
+  region.usedBytes = used + need;
+  RingView ring(reinterpret_cast<unsigned char*>(&region) + used, shape);
+  ring.description() = {kRingMagic, shape};
+  DirectoryEntry& entry = region.entries[region.entryCount];
+  entry = {key, used};
+  // Pairs with findRing's acquire: whoever sees the count sees the entry and the description.
+  storeRelease(&region.entryCount, region.entryCount + 1);
+  return ring;
+}
+
+bool NodeMemory::findRing(int producer, uint64_t key, RingShape shape, RingView& ring) const {
+  Region& region = this->region(producer);
+  const uint64_t count = loadAcquire(&region.entryCount);
+  if (count > kDirectoryEntries) throw Error(Code::InternalError, "the directory of rings is damaged");
+  for (uint64_t i = 0; i < count; ++i) {
+    const DirectoryEntry& entry = region.entries[i];
+    if (entry.key != key) continue;
+    if (entry.offset > kRegionBytes - RingView::bytes(shape))
+      throw Error(Code::InternalError, "a ring lies outside its region");
+    RingView found(reinterpret_cast<unsigned char*>(&region) + entry.offset, shape);
+    const RingDescription& description = found.description();
+    if (description.magic != kRingMagic || !(description.shape == shape))
+      throw Error(
+          Code::InternalError,
+          concat("node rank ", producer, " made a ring of ", description.shape.slots, " x ",
+                 description.shape.slotBytes, " bytes for ", description.shape.readers, " readers where ",
+                 shape.slots, " x ", shape.slotBytes, " bytes for ", shape.readers, " were expected"));
+    ring = found;
+    return true;
+  }
+  return false;
+}
+
+void NodeMemory::post(int nodeRank, const CallDescriptor& call) const {
+  static_assert(sizeof(CallDescriptor) == sizeof(CallLine::words));
+  uint64_t words[3];
+  std::memcpy(words, &call, sizeof(words));
+  CallLine& line = lines_[nodeRank].call;
+  // The number is zero while the rest changes. Release stores keep the order; posted() checks it twice.
+  storeRelease(&line.words[0], uint64_t{0});
+  storeRelease(&line.words[1], words[1]);
+  storeRelease(&line.words[2], words[2]);
+  storeRelease(&line.words[0], words[0]);
+}
+
+CallDescriptor NodeMemory::posted(int nodeRank) const {
+  const CallLine& line = lines_[nodeRank].call;
+  uint64_t words[3];
+  words[0] = loadAcquire(&line.words[0]);
+  words[1] = loadAcquire(&line.words[1]);
+  words[2] = loadAcquire(&line.words[2]);
+  CallDescriptor call;
+  if (loadAcquire(&line.words[0]) != words[0]) return call;
+  std::memcpy(&call, words, sizeof(words));
+  return call;
+}
+
+}  // namespace topoccl

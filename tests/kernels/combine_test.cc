@@ -1,0 +1,311 @@
+// combine() on hosts: every type, operator and instruction set against the reference, bit for bit.
+#include "kernels/combine_args.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kernels/guarded.h"
+#include "kernels/operands.h"
+#include "kernels/reference.h"
+#include "kernels/targets.h"
+
+namespace topoccl {
+namespace {
+
+constexpr DataType kTypes[] = {DataType::Int32, DataType::Float32, DataType::Float64, DataType::Bfloat16};
+constexpr Operator kOperators[] = {Operator::Sum, Operator::Max, Operator::Avg};
+
+bool isFloating(DataType type) {
+  return type != DataType::Int32;
+}
+
+// Makes a sum an average over `ranks`, the way the executor does.
+void average(DataType type, uint32_t ranks, CombineArgs& args) {
+  if (isFloating(type)) {
+    args.scaledInputs = ~uint64_t{0};
+    args.scale = 1.0 / ranks;
+  } else {
+    args.divisor = ranks;
+  }
+}
+
+// The first element that differs, or an empty string.
+std::string difference(DataType type, const std::vector<uint8_t>& expected, const uint8_t* actual) {
+  const size_t size = elementBytes(type);
+  for (size_t i = 0; i * size < expected.size(); ++i) {
+    if (std::memcmp(&expected[i * size], actual + i * size, size) == 0) continue;
+    uint64_t want = 0;
+    uint64_t got = 0;
+    std::memcpy(&want, &expected[i * size], size);
+    std::memcpy(&got, actual + i * size, size);
+    std::ostringstream text;
+    text << "element " << i << ": expected bits 0x" << std::hex << want << ", got 0x" << got;
+    return text.str();
+  }
+  return {};
+}
+
+class Combine : public testing::TestWithParam<std::tuple<DataType, Operator>> {
+ protected:
+  DataType type() const { return std::get<0>(GetParam()); }
+  Operator op() const { return std::get<1>(GetParam()); }
+
+  void check(CallShape shape, uint64_t seed, uint64_t streamed = 0) {
+    shape.type = type();
+    Operands operands(shape, seed);
+    CombineArgs& args = operands.args();
+    if (op() == Operator::Avg) average(type(), 7, args);
+    args.streamedOutputs = streamed;
+    const std::vector<uint8_t> expected = reference::combine(type(), op(), args);
+    hostCombine(type(), op())(args);
+    for (uint32_t i = 0; i < shape.outputs; ++i)
+      ASSERT_EQ(difference(type(), expected, operands.output(i)), "")
+          << "output " << i << ", count " << shape.count << ", inputs " << shape.inputs;
+    ASSERT_TRUE(operands.marginsIntact());
+  }
+};
+
+std::string caseName(const testing::TestParamInfo<std::tuple<DataType, Operator>>& info) {
+  return std::string(name(std::get<0>(info.param))) + "_" + name(std::get<1>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Combine,
+                         testing::Combine(testing::ValuesIn(kTypes), testing::ValuesIn(kOperators)),
+                         caseName);
+
+TEST_P(Combine, EqualsTheReferenceForAnyCount) {
+  forEachTarget([&] {
+    for (uint64_t count = 0; count <= 140; ++count) {
+      for (uint32_t inputs : {1u, 2u, 3u}) check({.count = count, .inputs = inputs}, count);
+    }
+    check({.count = 4099, .inputs = 2}, 1);
+  });
+}
+
+TEST_P(Combine, EqualsTheReferenceForAnyNumberOfInputsAndOutputs) {
+  forEachTarget([&] {
+    for (uint32_t inputs : {1u, 2u, 5u, 63u, 64u, 65u, 300u}) {
+      for (uint32_t outputs : {0u, 1u, 2u, 3u, 70u})
+        check({.count = 77, .inputs = inputs, .outputs = outputs}, inputs * 100 + outputs);
+    }
+  });
+}
+
+TEST_P(Combine, TakesBuffersAtAnyByte) {
+  forEachTarget([&] {
+    for (size_t input = 0; input < 64; input += 3) {
+      for (size_t output : {0, 1, 2, 8, 33, 63}) {
+        check({.count = 131, .inputs = 2, .outputs = 2, .inputOffset = input, .outputOffset = output}, input);
+        check({.count = 131, .inputs = 1, .outputs = 1, .inputOffset = input, .outputOffset = output}, input);
+      }
+    }
+  });
+}
+
+TEST_P(Combine, MayWriteOverItsInputs) {
+  forEachTarget([&] {
+    for (uint64_t count : {1, 15, 64, 333}) {
+      for (uint32_t inputs : {1u, 2u, 3u}) {
+        for (uint32_t outputs : {1u, 3u, 4u})
+          check({.count = count, .inputs = inputs, .outputs = outputs, .inPlace = true}, count);
+      }
+    }
+  });
+}
+
+TEST_P(Combine, StreamsWhicheverOutputsItCan) {
+  forEachTarget([&] {
+    for (size_t offset : {0, 1, 4, 8, 16, 32}) {
+      for (uint64_t count : {0, 3, 40, 1000}) {
+        for (uint64_t streamed : {uint64_t{1}, uint64_t{2}, uint64_t{5}, ~uint64_t{0}})
+          check({.count = count, .inputs = 2, .outputs = 3, .outputOffset = offset}, count, streamed);
+        check({.count = count, .inputs = 1, .outputs = 1, .outputOffset = offset}, count, 1);
+      }
+    }
+    check({.count = 100, .inputs = 2, .outputs = 70}, 1, ~uint64_t{0});
+  });
+}
+
+// Ranks may cut the same buffer differently.
+TEST_P(Combine, GivesTheSameBitsHoweverTheRangeIsCut) {
+  constexpr uint64_t kCount = 500;
+  forEachTarget([&] {
+    Operands operands({.type = type(), .count = kCount, .inputs = 4}, 3);
+    CombineArgs whole = operands.args();
+    if (op() == Operator::Avg) average(type(), 3, whole);
+    const std::vector<uint8_t> expected = reference::combine(type(), op(), whole);
+    for (uint64_t first : {1, 7, 16, 100, 499}) {
+      for (const auto& [begin, end] : {std::pair<uint64_t, uint64_t>{0, first}, {first, kCount}}) {
+        const size_t skip = begin * elementBytes(type());
+        std::vector<const void*> inputs;
+        for (uint32_t i = 0; i < whole.inputCount; ++i)
+          inputs.push_back(static_cast<const uint8_t*>(whole.inputs[i]) + skip);
+        void* output = static_cast<uint8_t*>(whole.outputs[0]) + skip;
+        CombineArgs part = whole;
+        part.inputs = inputs.data();
+        part.outputs = &output;
+        part.count = end - begin;
+        hostCombine(type(), op())(part);
+      }
+      ASSERT_EQ(difference(type(), expected, operands.output(0)), "") << "cut at " << first;
+    }
+  });
+}
+
+TEST_P(Combine, TouchesNoByteOutsideItsRanges) {
+  const size_t size = elementBytes(type());
+  forEachTarget([&] {
+    for (uint64_t count = 1; count < 70; ++count) {
+      for (auto side : {Guarded::Side::Front, Guarded::Side::Back}) {
+        const Guarded a(count * size, side);
+        const Guarded b(count * size, side);
+        const Guarded out(count * size, side);
+        const void* inputs[] = {a.data(), b.data()};
+        void* outputs[] = {out.data()};
+        CombineArgs args;
+        args.inputs = inputs;
+        args.outputs = outputs;
+        args.outputCount = 1;
+        args.count = count;
+        for (uint64_t streamed : {0, 1}) {
+          args.streamedOutputs = streamed;
+          for (uint32_t inputCount : {1u, 2u}) {
+            args.inputCount = inputCount;
+            hostCombine(type(), op())(args);
+          }
+        }
+      }
+    }
+  });
+}
+
+// A fault in one element, anywhere, must not pass for correct: what `difference` is for.
+TEST(CombineTest, SeesOneWrongBit) {
+  Operands operands({.count = 100, .inputs = 2}, 1);
+  std::vector<uint8_t> expected = reference::combine(DataType::Float32, Operator::Sum, operands.args());
+  hostCombine(DataType::Float32, Operator::Sum)(operands.args());
+  EXPECT_EQ(difference(DataType::Float32, expected, operands.output(0)), "");
+  expected[397] ^= 1;
+  EXPECT_NE(difference(DataType::Float32, expected, operands.output(0)), "");
+}
+
+TEST(HostCombine, HasNoFunctionForWhatIsNotSupported) {
+  for (DataType type : kTypes) {
+    for (Operator op : kOperators) EXPECT_NE(hostCombine(type, op), nullptr) << name(type) << name(op);
+  }
+  EXPECT_EQ(hostCombine(DataType::Float8e4m3, Operator::Sum), nullptr);
+  EXPECT_EQ(hostCombine(DataType::Float32, Operator::Prod), nullptr);
+  EXPECT_EQ(hostCombine(DataType{99}, Operator::Sum), nullptr);
+}
+
+// Else "every instruction set" above would be one.
+TEST(HostCombine, GivesEachInstructionSetItsOwnFunction) {
+  std::set<CombineFunction> functions;
+  int64_t vectors = 0;
+  forEachTarget([&] {
+    functions.insert(hostCombine(DataType::Float32, Operator::Sum));
+    vectors |= hwy::SupportedTargets() & (HWY_SSE4 | HWY_AVX2 | HWY_AVX3 | HWY_NEON);
+  });
+  EXPECT_GE(functions.size(), static_cast<size_t>(std::popcount(static_cast<uint64_t>(vectors))));
+  EXPECT_NE(vectors, 0);
+}
+
+TEST(Max, PrefersNumbersToNansAndPlusZeroToMinusZero) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float a[] = {nan, 1.0f, nan, 0.0f, -0.0f, -0.0f, -INFINITY, 2.0f};
+  const float b[] = {3.0f, nan, nan, -0.0f, 0.0f, -0.0f, nan, 5.0f};
+  const float expected[] = {3.0f, 1.0f, nan, 0.0f, 0.0f, -0.0f, -INFINITY, 5.0f};
+  forEachTarget([&] {
+    float out[8];
+    const void* inputs[] = {a, b};
+    void* outputs[] = {out};
+    CombineArgs args;
+    args.inputs = inputs;
+    args.inputCount = 2;
+    args.outputs = outputs;
+    args.outputCount = 1;
+    args.count = 8;
+    hostCombine(DataType::Float32, Operator::Max)(args);
+    EXPECT_EQ(std::memcmp(out, expected, sizeof(out)), 0);
+  });
+}
+
+TEST(IntegerAverage, DividesTheWrappedSumTowardsZero) {
+  constexpr int32_t kLowest = std::numeric_limits<int32_t>::min();
+  const int32_t in[] = {-7, 7, kLowest, kLowest, 2147483647, -1};
+  struct Case {
+    uint32_t divisor;
+    int32_t expected[6];
+  };
+  const Case cases[] = {{2, {-3, 3, kLowest / 2, kLowest / 2, 1073741823, 0}},
+                        {0x80000000u, {0, 0, -1, -1, 0, 0}},
+                        {0xffffffffu, {0, 0, 0, 0, 0, 0}}};
+  forEachTarget([&] {
+    for (const Case& each : cases) {
+      int32_t out[6];
+      const void* inputs[] = {in};
+      void* outputs[] = {out};
+      CombineArgs args;
+      args.inputs = inputs;
+      args.inputCount = 1;
+      args.outputs = outputs;
+      args.outputCount = 1;
+      args.count = 6;
+      args.divisor = each.divisor;
+      hostCombine(DataType::Int32, Operator::Avg)(args);
+      for (int i = 0; i < 6; ++i) EXPECT_EQ(out[i], each.expected[i]) << i << " / " << each.divisor;
+    }
+  });
+}
+
+TEST(ScaledInputs, AreThoseWhoseBitIsSetAndFollowBit63Beyond) {
+  constexpr uint32_t kInputs = 70;
+  const float one = 1.0f;
+  std::vector<const void*> inputs(kInputs, &one);
+  float out = 0;
+  void* outputs[] = {&out};
+  CombineArgs args;
+  args.inputs = inputs.data();
+  args.inputCount = kInputs;
+  args.outputs = outputs;
+  args.outputCount = 1;
+  args.count = 1;
+  args.scale = 100;
+  forEachTarget([&] {
+    args.scaledInputs = 0b110;
+    hostCombine(DataType::Float32, Operator::Sum)(args);
+    EXPECT_EQ(out, 268.0f);
+    args.scaledInputs = uint64_t{1} << 63;
+    hostCombine(DataType::Float32, Operator::Sum)(args);
+    EXPECT_EQ(out, 763.0f);
+  });
+}
+
+TEST(HostCopy, CopiesBytesToAllOutputs) {
+  forEachTarget([&] {
+    for (uint64_t count : {0, 1, 3, 63, 64, 65, 1000, 100003}) {
+      for (uint64_t streamed : {0, 3}) {
+        Operands operands({.type = DataType::Float32, .count = count, .outputs = 3, .inputOffset = 5}, count);
+        CombineArgs args = operands.args();
+        args.count = operands.bytes();
+        args.streamedOutputs = streamed;
+        hostCopy(args);
+        for (uint32_t i = 0; i < 3; ++i)
+          ASSERT_EQ(std::memcmp(operands.output(i), args.inputs[0], operands.bytes()), 0);
+        ASSERT_TRUE(operands.marginsIntact());
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace topoccl

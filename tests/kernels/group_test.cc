@@ -1,0 +1,138 @@
+// The portable combine as a group of threads runs it: what a CUDA block does, on the host.
+#include "kernels/group.h"
+
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "kernels/operands.h"
+#include "kernels/portable_combine.h"
+#include "kernels/reference.h"
+
+namespace topoccl {
+namespace {
+
+constexpr uint64_t kThreads = 4;
+
+class ThreadGroup {
+ public:
+  ThreadGroup(uint64_t rank, std::barrier<>& barrier) : rank_(rank), barrier_(&barrier) {}
+  uint64_t rank() const { return rank_; }
+  uint64_t size() const { return kThreads; }
+  void sync() const { barrier_->arrive_and_wait(); }
+
+ private:
+  uint64_t rank_;
+  std::barrier<>* barrier_;
+};
+static_assert(Group<ThreadGroup> && Group<SoloGroup>);
+
+template <class Function>
+void runGroup(const Function& function) {
+  std::barrier<> barrier(kThreads);
+  std::vector<std::jthread> threads;
+  for (uint64_t rank = 0; rank < kThreads; ++rank)
+    threads.emplace_back([&, rank] { function(ThreadGroup(rank, barrier)); });
+}
+
+// One row: an element type and an operator, under the names that the host's function is asked by.
+template <class Element_, class Op_, DataType kType_, Operator kOperator_>
+struct Row {
+  using Element = Element_;
+  using Op = Op_;
+  static constexpr DataType kType = kType_;
+  static constexpr Operator kOperator = kOperator_;
+};
+
+using Rows = testing::Types<
+    Row<Int32, Sum, DataType::Int32, Operator::Sum>, Row<Int32, Max, DataType::Int32, Operator::Max>,
+    Row<Int32, Sum, DataType::Int32, Operator::Avg>, Row<Float32, Sum, DataType::Float32, Operator::Sum>,
+    Row<Float32, Max, DataType::Float32, Operator::Max>, Row<Float32, Sum, DataType::Float32, Operator::Avg>,
+    Row<Float64, Sum, DataType::Float64, Operator::Sum>, Row<Float64, Max, DataType::Float64, Operator::Max>,
+    Row<Float64, Sum, DataType::Float64, Operator::Avg>,
+    Row<Bfloat16, Sum, DataType::Bfloat16, Operator::Sum>,
+    Row<Bfloat16, Max, DataType::Bfloat16, Operator::Max>,
+    Row<Bfloat16, Sum, DataType::Bfloat16, Operator::Avg>>;
+
+template <class T>
+class PortableCombine : public testing::Test {
+ protected:
+  // Runs `shape` in `run`, which gets the arguments, and compares every output with the reference.
+  template <class Run>
+  void check(CallShape shape, const Run& run) {
+    shape.type = T::kType;
+    Operands operands(shape, shape.count);
+    CombineArgs& args = operands.args();
+    if (T::kOperator == Operator::Avg) {
+      args.scaledInputs = T::Element::kFloating ? ~uint64_t{0} : 0;
+      args.scale = 1.0 / 3;
+      args.divisor = 3;
+    }
+    const std::vector<uint8_t> expected = reference::combine(T::kType, T::kOperator, args);
+    run(args);
+    for (uint32_t i = 0; i < shape.outputs; ++i)
+      ASSERT_EQ(std::memcmp(operands.output(i), expected.data(), expected.size()), 0)
+          << "output " << i << ", count " << shape.count << ", inputs " << shape.inputs;
+    ASSERT_TRUE(operands.marginsIntact());
+  }
+};
+TYPED_TEST_SUITE(PortableCombine, Rows);
+
+TYPED_TEST(PortableCombine, EqualsTheReferenceInOneThread) {
+  const auto run = [](const CombineArgs& args) {
+    portableCombine<typename TypeParam::Element, typename TypeParam::Op>(args, SoloGroup());
+  };
+  for (uint64_t count : {0, 1, 2, 7, 8, 31, 64, 65, 1000}) {
+    for (uint32_t inputs : {1u, 2u, 5u, 70u}) {
+      for (size_t offset : {0, 1, 4, 8})
+        this->check(
+            {.count = count, .inputs = inputs, .outputs = 2, .inputOffset = offset, .outputOffset = offset},
+            run);
+      this->check({.count = count, .inputs = inputs, .outputs = 1, .inPlace = true}, run);
+    }
+  }
+}
+
+// Neighbours in memory belong to different threads; with tsan this shows that none touches another's.
+TYPED_TEST(PortableCombine, EqualsTheReferenceInAGroupOfFour) {
+  const auto run = [](const CombineArgs& args) {
+    runGroup([&](const ThreadGroup& group) {
+      portableCombine<typename TypeParam::Element, typename TypeParam::Op>(args, group);
+    });
+  };
+  for (uint64_t count : {1, 3, 4, 17, 63, 64, 65, 257, 1021}) {
+    this->check({.count = count, .inputs = 3, .outputs = 2}, run);
+    this->check({.count = count, .inputs = 2, .outputs = 1, .inPlace = true}, run);
+    this->check({.count = count, .inputs = 1, .outputs = 1, .inputOffset = 8, .outputOffset = 8}, run);
+    this->check({.count = count, .inputs = 2, .outputs = 1, .inputOffset = 3}, run);
+  }
+}
+
+// The sync at the end: a thread may read at once what the others wrote. Each call's input is the one before's
+// output, shifted, so a missing sync is a race and, mostly, a wrong sum.
+TEST(PortableCombineGroup, HasWrittenAllOutputsWhenItReturns) {
+  constexpr uint64_t kCount = 1000;
+  constexpr int kCalls = 20;
+  std::vector<std::vector<int32_t>> buffers(kCalls + 1, std::vector<int32_t>(kCount + kCalls, 1));
+  runGroup([&](const ThreadGroup& group) {
+    for (int call = 0; call < kCalls; ++call) {
+      const void* inputs[] = {buffers[static_cast<size_t>(call)].data() + 1, buffers[0].data()};
+      void* outputs[] = {buffers[static_cast<size_t>(call) + 1].data()};
+      CombineArgs args;
+      args.inputs = inputs;
+      args.inputCount = 2;
+      args.outputs = outputs;
+      args.outputCount = 1;
+      args.count = kCount;
+      portableCombine<Int32, Sum>(args, group);
+    }
+  });
+  EXPECT_EQ(buffers[kCalls][0], kCalls + 1);
+  EXPECT_EQ(buffers[kCalls][kCount - kCalls], kCalls + 1);
+}
+
+}  // namespace
+}  // namespace topoccl

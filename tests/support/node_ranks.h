@@ -1,0 +1,229 @@
+// Ranks for tests: threads that share real node memory and run schedules through the real machine and driver,
+// without bootstrap or communicator. The transport is a parameter.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "algorithms/catalog.h"
+#include "base/error.h"
+#include "executor/driver.h"
+#include "kernels/combine_args.h"
+#include "kernels/mix.h"
+#include "transport/faulty.h"
+#include "transport/node_connector.h"
+
+namespace topoccl::test {
+
+enum class Transport { InProcess, Shm, Faulty };
+
+inline const char* name(Transport transport) {
+  switch (transport) {
+    case Transport::InProcess:
+      return "inprocess";
+    case Transport::Shm:
+      return "shm";
+    default:
+      return "faulty";
+  }
+}
+
+// One all-reduce as a test wants it.
+struct Request {
+  Algorithm algorithm = Algorithm::Ring;
+  Protocol protocol = Protocol::Packet;
+  int channels = 1;
+  uint64_t count = 0;
+  DataType type = DataType::Float32;
+  Operator op = Operator::Sum;
+  uint32_t slots = 4;
+  uint32_t slotBytes = 4096;
+  uint64_t directBytes = 1024;  // references and offers from here on
+  bool streamed = false;
+};
+
+// Why a rank's work ended.
+enum class End { Done, Failed, GaveUp };
+
+class NodeRanks {
+ public:
+  NodeRanks(int ranks, Transport transport, FatePolicy policy = {})
+      : ranks_(ranks),
+        transport_(transport),
+        policy_(policy ? std::move(policy) : [](const Connection&, uint64_t) { return SlotFate{}; }),
+        memory_(std::make_shared<NodeMemory>(NodeMemory::make(ranks, transport == Transport::Shm), ranks)) {
+    for (int rank = 0; rank < ranks; ++rank) connectors_.push_back(makeConnector(rank));
+    bound_.resize(static_cast<size_t>(ranks));
+  }
+
+  NodeMemory& memory() { return *memory_; }
+
+  // Runs `request` on all ranks, one thread each. in[r] and out[r] are rank r's buffers. May be called again
+  // with the same algorithm, protocol and slots: connections stay.
+  std::vector<End> run(const Request& request, const std::vector<const void*>& in,
+                       const std::vector<void*>& out) {
+    ++calls_;
+    std::vector<End> ends(static_cast<size_t>(ranks_), End::GaveUp);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks_; ++rank)
+      threads.emplace_back([&, rank] {
+        const auto r = static_cast<size_t>(rank);
+        ends[r] = runRank(request, rank, in[r], out[r]);
+      });
+    for (std::thread& thread : threads) thread.join();
+    return ends;
+  }
+
+  // Runs on one thread: it drives all ranks.
+  std::vector<End> runOnOneThread(const Request& request, const std::vector<const void*>& in,
+                                  const std::vector<void*>& out) {
+    ++calls_;
+    std::vector<std::unique_ptr<TestWork>> works;
+    std::vector<Work*> pointers;
+    std::vector<Doorbell*> bells;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      const auto r = static_cast<size_t>(rank);
+      works.push_back(std::make_unique<TestWork>(*this, request, rank, in[r], out[r]));
+      pointers.push_back(works.back().get());
+      bells.push_back(&memory_->line(rank).doorbell);
+    }
+    std::vector<WorkQueue> queues(static_cast<size_t>(ranks_));
+    for (size_t r = 0; r < queues.size(); ++r) queues[r].works = {&pointers[r], 1};
+    Waiter waiter;
+    waiter.reset({}, bells.data(), static_cast<uint32_t>(bells.size()));
+    drive(queues, waiter);
+    std::vector<End> ends;
+    for (const auto& work : works) ends.push_back(work->end);
+    return ends;
+  }
+
+ private:
+  struct Bound {
+    std::vector<Endpoint> endpoints;
+    Schedule schedule;
+    size_t connected = 0;
+    std::unique_ptr<BoundSchedule> ready;
+  };
+
+  class TestWork : public Work {
+   public:
+    TestWork(NodeRanks& node, const Request& request, int rank, const void* in, void* out)
+        : node_(node), request_(request), rank_(rank), in_(in), out_(out) {}
+
+    BoundSchedule* open() override {
+      BoundSchedule* const bound = node_.bind(request_, rank_);
+      if (bound == nullptr) return nullptr;
+      const Schedule& schedule = bound->schedule();
+      combine = hostCombine(request_.type, request_.op);
+      context.in = static_cast<const unsigned char*>(in_);
+      context.out = static_cast<unsigned char*>(out_);
+      context.elementBytes = static_cast<uint32_t>(elementBytes(request_.type));
+      context.map = makeChunkMap(request_.count, context.elementBytes, schedule.chunks, request_.slotBytes,
+                                 maxSpan(schedule));
+      scratch_.resize(schedule.scratchChunks == 0 ? 0 : request_.count * context.elementBytes + 64);
+      context.scratch = scratch_.data();
+      context.call = mix(node_.calls_, request_.count);
+      context.streamed = request_.streamed;
+      if (request_.op == Operator::Avg && request_.type == DataType::Int32) {
+        context.divisor = static_cast<uint32_t>(node_.ranks_);
+      } else if (request_.op == Operator::Avg) {
+        context.scaled = true;
+        context.scale = 1.0 / node_.ranks_;
+      }
+      if (in_ != out_ || !schedule.copyInPlace) context.referenceBytes = request_.directBytes;
+      context.offerBytes = request_.directBytes;
+      context.guard = {&node_.memory_->line(rank_).touch.touching, node_.memory_->poison()};
+      end = End::Done;
+      return bound;
+    }
+    void failed(const BoundSchedule&) override {
+      end = End::Failed;
+      storeRelease(node_.memory_->poison(), uint64_t{1});
+    }
+    bool giveUp(const BoundSchedule*) override {
+      if (loadAcquire(node_.memory_->poison()) == 0) return false;
+      end = End::GaveUp;
+      return true;
+    }
+
+    End end = End::GaveUp;
+
+   private:
+    NodeRanks& node_;
+    const Request& request_;
+    int rank_;
+    const void* in_;
+    void* out_;
+    std::vector<unsigned char> scratch_;
+  };
+
+  std::unique_ptr<Connector> makeConnector(int rank) {
+    std::vector<RankPlace> places;
+    for (int peer = 0; peer < ranks_; ++peer) places.push_back({peer, transport_ != Transport::Shm});
+    auto connector = std::make_unique<NodeConnector>(memory_, rank, std::move(places));
+    if (transport_ != Transport::Faulty) return connector;
+    return std::make_unique<FaultyConnector>(std::move(connector), rank, &memory_->line(rank).doorbell,
+                                             policy_);
+  }
+
+  BoundSchedule* bind(const Request& request, int rank) {
+    auto& bound = bound_[static_cast<size_t>(rank)];
+    if (!bound) {
+      bound = std::make_unique<Bound>();
+      bound->schedule = row(request.algorithm).emit(flatLayout(ranks_, request.channels), rank);
+      bound->endpoints.resize(bound->schedule.connections.size());
+    }
+    if (bound->ready) return bound->ready.get();
+    Connector& connector = *connectors_[static_cast<size_t>(rank)];
+    // Own rings first: in a test with threads nobody may wait for a ring that waits for another.
+    if (bound->connected == 0) {
+      for (size_t i = 0; i < bound->endpoints.size(); ++i)
+        if (bound->schedule.connections[i].from == rank) connect(connector, request, *bound, i);
+    }
+    for (; bound->connected < bound->endpoints.size(); ++bound->connected)
+      if (bound->schedule.connections[bound->connected].from != rank &&
+          !connect(connector, request, *bound, bound->connected))
+        return nullptr;
+    bound->ready = std::make_unique<BoundSchedule>(bound->schedule, bound->endpoints);
+    return bound->ready.get();
+  }
+
+  bool connect(Connector& connector, const Request& request, Bound& bound, size_t index) {
+    const Connection& connection = bound.schedule.connections[index];
+    if (bound.endpoints[index].bells != nullptr) return true;
+    uint64_t key = mix(static_cast<uint64_t>(connection.from), static_cast<uint64_t>(connection.channel));
+    key = mix(key, static_cast<uint64_t>(connection.tag));
+    for (const int reader : connection.readers) key = mix(key, static_cast<uint64_t>(reader));
+    const RingShape shape{std::max(request.slots, std::bit_ceil(bound.schedule.minSlots)), request.slotBytes,
+                          static_cast<uint32_t>(connection.readers.size())};
+    return connector.connect({&connection, key, shape, request.protocol}, bound.endpoints[index]);
+  }
+
+  End runRank(const Request& request, int rank, const void* in, void* out) {
+    TestWork work(*this, request, rank, in, out);
+    Work* const works[] = {&work};
+    Doorbell* const bells[] = {&memory_->line(rank).doorbell};
+    WorkQueue queue;
+    queue.works = works;
+    Waiter waiter;
+    waiter.reset({}, bells, 1);
+    drive({&queue, 1}, waiter);
+    return work.end;
+  }
+
+  int ranks_;
+  Transport transport_;
+  FatePolicy policy_;
+  std::shared_ptr<NodeMemory> memory_;
+  std::vector<std::unique_ptr<Connector>> connectors_;
+  std::vector<std::unique_ptr<Bound>> bound_;
+  uint64_t calls_ = 0;
+};
+
+}  // namespace topoccl::test
