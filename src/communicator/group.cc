@@ -19,15 +19,15 @@ struct Call {
   CollectiveCall call;
 };
 
-struct Group {
+struct PendingGroup {
   int depth = 0;
   std::vector<std::function<void()>> inits;
   std::vector<Call> calls;
   std::optional<Error> refused;
 };
 
-Group& current() {
-  thread_local Group group;
+PendingGroup& current() {
+  thread_local PendingGroup group;
   return group;
 }
 
@@ -104,10 +104,10 @@ void start() {
 }
 
 void end() {
-  Group& group = current();
+  PendingGroup& group = current();
   if (group.depth == 0) throw Error(Code::InvalidUsage, "ncclGroupEnd without ncclGroupStart");
   if (--group.depth > 0) return;
-  const Group ended = std::exchange(group, Group{});
+  const PendingGroup ended = std::exchange(group, PendingGroup{});
   if (ended.refused) throw Error(*ended.refused);
   if (!ended.inits.empty()) runInits(ended.inits);
   if (!ended.calls.empty()) runCalls(ended.calls);

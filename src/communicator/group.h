@@ -3,8 +3,8 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 
+#include "base/error.h"
 #include "communicator/collective_work.h"
 
 namespace topoccl {

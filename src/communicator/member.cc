@@ -112,7 +112,8 @@ CallPlan Member::explain(const CollectiveCall& call) const {
           return std::string(connector_->transportTo(c.from == rank() ? c.readers.front() : c.from)) ==
                  transport;
         });
-    if (used) plan.transport += (plan.transport.empty() ? "" : "+") + std::string(transport);
+    if (used && !plan.transport.empty()) plan.transport += '+';
+    if (used) plan.transport += transport;
   }
   if (plan.transport.empty()) plan.transport = "none";
   return plan;
