@@ -3,16 +3,16 @@
 #
 #   scripts/build.sh [--programs] [PRESET ...]     default: release; others: dev asan tsan
 #
-#   --programs   leave out tests and micro-benches
+#   --programs   leave out the tests
 #
 # CC and CXX choose the compilers (when a preset is configured first), TOPOCCL_JOBS the parallel jobs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/common.sh
 
-target=all
+targets=(all)
 if [[ ${1:-} == --programs ]]; then
-  target=programs
+  targets=(src/all tools/all bench/all)
   shift
 fi
 if (($# == 0)); then set -- release; fi
@@ -29,6 +29,6 @@ for preset in "$@"; do
   arguments=("-DCMAKE_C_COMPILER_LAUNCHER=$launcher" "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
   stage "$preset-configure" cmake --preset "$preset" "${arguments[@]}" ||
     fail "cannot configure preset $preset"
-  stage "$preset-build" cmake --build "build/$preset" --target "$target" --parallel "$(buildJobs)" ||
+  stage "$preset-build" cmake --build "build/$preset" --target "${targets[@]}" --parallel "$(buildJobs)" ||
     fail "cannot build preset $preset"
 done

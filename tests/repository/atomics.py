@@ -10,7 +10,7 @@ import re
 import check as c
 
 PROTOCOL_FILES = {"src/kernels/sync.h", "src/kernels/slot_ring.h"}
-FLAGS_ALLOWED_IN = {"base", "bootstrap", "communicator"}
+FLAGS_ALLOWED_IN = {"base", "bootstrap", "communicator", "transport"}
 
 ATOMICS = re.compile(
     r"std::atomic\w*|<atomic>|\bmemory_order\w*|\b__atomic_\w+|\b__sync_\w+|\bcuda::atomic\w*|<cuda/atomic>"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """C and C++ files are as clang-format 14 writes them. Other versions format differently: skipped there."""
 
+import collections
 import re
 import shutil
 import subprocess
@@ -26,10 +27,14 @@ def check(context):
         return []
     result = subprocess.run([program, "--dry-run", *files], cwd=context.root, capture_output=True, text=True,
                             check=False)
-    places = re.findall(r"^([^\s:]+:\d+):\d+: warning: code should be clang-formatted", result.stderr, re.MULTILINE)
-    if result.returncode and not places:
+    lines = collections.defaultdict(list)
+    for file, line in re.findall(r"^([^:\n]+):(\d+):\d+: warning: code should be clang-formatted", result.stderr,
+                                 re.MULTILINE):
+        lines[file].append(line)
+    if result.returncode and not lines:
         return [f"{program}: {result.stderr.strip()}"]
-    return [f"{place}: not as clang-format writes it" for place in places]
+    return [f"{file}:{places[0]}: not as clang-format writes it, here and in {len(places) - 1} more places"
+            for file, places in lines.items()]
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ HEADERS = {
 SYSTEM_HEADER = re.compile(
     r"\w+$|(?:sys|linux|netinet|arpa|net|bits|asm)/|"
     r"(?:assert|ctype|dirent|dlfcn|elf|errno|execinfo|fcntl|fenv|float|getopt|grp|ifaddrs|immintrin|inttypes|limits"
-    r"|link|locale|malloc|math|netdb|poll|pthread|pwd|sched|semaphore|setjmp|signal|stdarg|stdatomic|stdbool|stddef"
+    r"|link|locale|malloc|math|netdb|poll|pthread|pwd|sched|semaphore|setjmp|signal|spawn|stdarg|stdatomic|stdbool|stddef"
     r"|stdint|stdio|stdlib|string|strings|termios|time|unistd|wchar|x86intrin|arm_neon)\.h$")
 CUDA_HEADER = re.compile(r"(?:cuda|nccl|nvml|cub/|cuda/)")
 

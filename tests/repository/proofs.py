@@ -5,6 +5,7 @@ import argparse
 import contextlib
 import importlib
 import io
+import json
 import pathlib
 import shutil
 import sys
@@ -41,6 +42,7 @@ FAULTS = [
     ("shell", "scripts/fault.sh", "#!/bin/bash\nset -euo pipefail", "not executable"),
     ("shell", "scripts/fault.sh", "#!/bin/bash\ntrue", "lacks"),
     ("shell", "scripts/fault", "#!/bin/sh\nif true", "does not parse"),
+    ("tidy", "src/base/fault.cc", "int Bad_name() { return 0; }", "readability-identifier-naming"),
     ("links", "docs/fault.md", "[x](nowhere.md)", "nowhere.md does not exist"),
     ("links", "docs/fault.md", "# A title\n[x](#a-title) [y](#another)", "no heading for #another"),
     ("words", "docs/fault.md", "see /home/somebody/notes", "absolute path /home"),
@@ -60,16 +62,16 @@ LEGAL = [
     ("words", "docs/legal.md", "in/out/scratch 127.0.0.1 192.0.2.7 ${HOME}/x /proc/self/maps"),
 ]
 COPIED = ("src", "include", "scripts", "cmake", "tests", "docs")
-COPIED_FOR = {"headers": ("src/base", "include")}  # compiling every header for each proof would take minutes
+COPIED_FOR = {"headers": ("src/base", "include"), "tidy": ()}  # compiling every header for each proof would take minutes
 
 
 def findings(name, root, compiler):
-    return importlib.import_module(name).check(c.Context(root, compiler))
+    return importlib.import_module(name).check(c.Context(root, compiler, root / "build"))
 
 
 def copy_with(root, folders, destination, file, text):
-    """A copy of these folders in which `file` has `text` at its end."""
-    copy = pathlib.Path(destination) / "copy"
+    """A copy of these folders in which `file` has `text` at its end. There is a space in its path."""
+    copy = pathlib.Path(destination) / "a copy"
     for name in folders:
         if (root / name).is_dir():
             shutil.copytree(root / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -77,6 +79,11 @@ def copy_with(root, folders, destination, file, text):
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "a", encoding="utf-8") as out:
         out.write(text + "\n")
+    if (root / ".clang-tidy").exists():
+        shutil.copy(root / ".clang-tidy", copy)
+    (copy / "build").mkdir()
+    command = {"directory": str(copy), "file": file, "arguments": ["c++", "-std=c++20", "-Isrc", "-c", file]}
+    (copy / "build" / "compile_commands.json").write_text(json.dumps([command]), encoding="utf-8")
     return copy
 
 

@@ -22,8 +22,8 @@ def find_clang_tidy():
 
 def sources(context):
     commands = json.loads((context.build / "compile_commands.json").read_text(encoding="utf-8"))
-    files = {os.path.relpath(os.path.join(c["directory"], c["file"]), context.root) for c in commands}
-    return sorted(f for f in files if f.split(os.sep)[0] in ("src", "bench", "tools"))
+    files = {os.path.relpath(os.path.join(row["directory"], row["file"]), context.root) for row in commands}
+    return sorted(file for file in files if file.split(os.sep)[0] in ("src", "bench", "tools"))
 
 
 def check(context):
@@ -32,7 +32,7 @@ def check(context):
     def run(source):
         result = subprocess.run([program, "--quiet", "-p", str(context.build), source], cwd=context.root,
                                 capture_output=True, text=True, check=False)
-        return re.findall(r"^(\S+:\d+:\d+: (?:warning|error): .*)$", result.stdout, re.MULTILINE)
+        return re.findall(r"^(.+:\d+:\d+: (?:warning|error): .*)$", result.stdout, re.MULTILINE)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         findings = {line for lines in pool.map(run, sources(context)) for line in lines}

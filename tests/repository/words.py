@@ -7,7 +7,7 @@ import re
 
 import check as c
 
-SYSTEM_FOLDERS = {"usr", "etc", "proc", "sys", "dev", "bin", "sbin", "lib", "opt", "run", "var"}
+SYSTEM_FOLDERS = {"usr", "etc", "proc", "sys", "dev", "bin", "sbin", "lib", "opt", "run", "var", "self"}  # self: of /proc
 PUBLIC_HOSTS = {"www.apache.org", "www.w3.org", "doi.org", "arxiv.org", "github.com"}
 TEXT_SUFFIXES = c.C_AND_CPP_SUFFIXES | {"", ".md", ".txt", ".cmake", ".json", ".py", ".sh", ".dot", ".svg", ".xml", ".in"}
 
@@ -17,14 +17,16 @@ URL = re.compile(r"\b(?:https?|ftp|git|ssh)://([^\s/\"'<>)`]+)")
 ADDRESS = re.compile(r"(?<![\w.-])(\d{1,3}(?:\.\d{1,3}){3})(?![\w.-])")
 
 
-def is_public_address(text):
-    """Whether it is neither loopback, unspecified, a mask nor reserved for documentation (RFC 5737)."""
+def names_a_machine(text, path):
+    """Whether an address is more than loopback, unspecified, a mask, reserved for documentation (RFC 5737) or,
+    in a test, private."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
         return False
     documentation = ("192.0.2.", "198.51.100.", "203.0.113.")
-    return not (address.is_loopback or address.is_unspecified or text.startswith((*documentation, "255.")))
+    return not (address.is_loopback or address.is_unspecified or text.startswith((*documentation, "255."))
+                or address.is_private and path.parts[0] == "tests")
 
 
 def findings_in(path, text):
@@ -35,7 +37,7 @@ def findings_in(path, text):
         if not match.group(1).startswith(("$", "localhost", "127.")) and match.group(1) not in PUBLIC_HOSTS:
             yield match.start(), f"host {match.group(1)}"
     for match in ADDRESS.finditer(text):
-        if is_public_address(match.group(1)):
+        if names_a_machine(match.group(1), path):
             yield match.start(), f"address {match.group(1)}"
 
 
