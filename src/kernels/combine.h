@@ -32,13 +32,6 @@ TOPOCCL_BEGIN_KERNELS
 
 inline constexpr int kBlock = 4;
 
-// What differs between instances of the loop.
-template <bool kScaled_, bool kStreamed_>
-struct CombineMode {
-  static constexpr bool kScaled = kScaled_;      // look at scaledInputs
-  static constexpr bool kStreamed = kStreamed_;  // look at streamedOutputs
-};
-
 // The arguments, with the pointers that nearly every call needs copied out of the caller's arrays: a store
 // might change those arrays for all the compiler knows, and would have them read again for every pack.
 struct CombineJob {
@@ -126,9 +119,9 @@ struct PackedBlock {
     for (int i = 0; i < kPacks; ++i) Pack::stream(values[i], to + static_cast<uint64_t>(i) * distance);
   }
 
-  template <class Mode>
+  template <bool kStreamed>
   TOPOCCL_KERNEL void put(bool streamed, uint8_t* to, uint64_t distance) const {
-    if constexpr (Mode::kStreamed) {
+    if constexpr (kStreamed) {
       if (streamed) return stream(to, distance);
     }
     store(to, distance);
@@ -136,7 +129,7 @@ struct PackedBlock {
 };
 
 // Combines kPacks packs; the first begins at element `at`, each next one `stride` elements further.
-template <class Pack, class Op, class Mode, int kPacks>
+template <class Pack, class Op, bool kStreamed, int kPacks>
 TOPOCCL_KERNEL void combineBlock(const CombineJob& job, uint64_t at, uint64_t stride) {
   using Element = typename Pack::Element;
   constexpr uint64_t kBytes = sizeof(typename Element::Stored);
@@ -144,52 +137,59 @@ TOPOCCL_KERNEL void combineBlock(const CombineJob& job, uint64_t at, uint64_t st
   const uint64_t distance = stride * kBytes;
   PackBlock<Pack, kPacks> result;
   result.load(job.input0 + offset, distance);
-  if constexpr (Mode::kScaled) result.multiply(job.factor(0));
+  if constexpr (Element::kFloating) {
+    if (job.scaledInputs != 0) result.multiply(job.factor(0));
+  }
   for (uint32_t i = 1; i < job.inputCount; ++i) {
     PackBlock<Pack, kPacks> next;
     next.load(job.input(i) + offset, distance);
-    if constexpr (Mode::kScaled) next.multiply(job.factor(i));
+    if constexpr (Element::kFloating) {
+      if (job.scaledInputs != 0) next.multiply(job.factor(i));
+    }
     result.template reduce<Op>(next);
   }
   if constexpr (!Element::kFloating) {
     if (job.divisor != 1) result.divide(job.divisor);
   }
   const PackedBlock<Pack, kPacks> packed(result);
-  packed.template put<Mode>(job.streamed(0), job.output0 + offset, distance);
+  packed.template put<kStreamed>(job.streamed(0), job.output0 + offset, distance);
   for (uint32_t i = 1; i < job.outputCount; ++i)
-    packed.template put<Mode>(job.streamed(i), job.output(i) + offset, distance);
+    packed.template put<kStreamed>(job.streamed(i), job.output(i) + offset, distance);
 }
 
 // Fewer elements than a pack: halves, quarters, ... of it, so that no byte outside the range is touched and
 // every element goes through the same instructions.
-template <class Pack, class Op, class Mode>
-TOPOCCL_KERNEL void combineRest(const CombineJob& job, uint64_t at, uint64_t count) {
+template <class Pack, class Op>
+TOPOCCL_KERNEL void combineHalves(const CombineJob& job, uint64_t at, uint64_t count) {
   if constexpr (Pack::kLanes > 1) {
     using Half = typename Pack::Half;
-    using Plain = CombineMode<Mode::kScaled, false>;
     if (count >= Half::kLanes) {
-      combineBlock<Half, Op, Plain, 1>(job, at, 0);
+      combineBlock<Half, Op, false, 1>(job, at, 0);
       at += Half::kLanes;
       count -= Half::kLanes;
     }
-    combineRest<Half, Op, Plain>(job, at, count);
+    combineHalves<Half, Op>(job, at, count);
   }
 }
 
+// The same, once for all places that call it: it is most of the code.
+template <class Pack, class Op>
+TOPOCCL_HOST_DEVICE __attribute__((noinline)) void combineRest(const CombineJob& job, uint64_t at,
+                                                               uint64_t count) {
+  combineHalves<Pack, Op>(job, at, count);
+}
+
 // This thread's share of elements [begin, end). Does not sync.
-template <class Pack, class Op, class Mode, Group Threads>
+template <class Pack, class Op, bool kStreamed, Group Threads>
 TOPOCCL_KERNEL void combineRange(const CombineJob& job, uint64_t begin, uint64_t end, const Threads& group) {
   const uint64_t stride = Pack::kLanes * group.size();
   const uint64_t mine = Pack::kLanes * group.rank();
   for (; end - begin >= kBlock * stride; begin += kBlock * stride)
-    combineBlock<Pack, Op, Mode, kBlock>(job, begin + mine, stride);
-  for (; end - begin >= stride; begin += stride) combineBlock<Pack, Op, Mode, 1>(job, begin + mine, 0);
-  if (end - begin <= mine) return;
-  const uint64_t rest = end - begin - mine;
-  if (rest >= Pack::kLanes)
-    combineBlock<Pack, Op, Mode, 1>(job, begin + mine, 0);
-  else
-    combineRest<Pack, Op, Mode>(job, begin + mine, rest);
+    combineBlock<Pack, Op, kStreamed, kBlock>(job, begin + mine, stride);
+  // One pack more as long as a whole one is left for this thread, then its part of the last.
+  for (begin += mine; begin < end && end - begin >= Pack::kLanes; begin += stride)
+    combineBlock<Pack, Op, kStreamed, 1>(job, begin, 0);
+  if (begin < end) combineRest<Pack, Op>(job, begin, end - begin);
 }
 
 // A single input that nothing is done to is copied bit for bit, whatever its type.

@@ -32,34 +32,31 @@ TOPOCCL_HOST_DEVICE inline PointerPhase pointerPhase(const CombineArgs& args) {
 
 // Whole packs where pointers allow it, after as many elements as it takes to get there; else element by
 // element; else, where not even elements are aligned, byte by byte.
-template <class Element, class Op, class Mode, Group Threads>
+template <class Element, class Op, Group Threads>
 TOPOCCL_HOST_DEVICE void portableLoop(const CombineArgs& args, const Threads& group) {
   constexpr int kBytes = sizeof(typename Element::Stored);
   constexpr int kPackBytes = static_cast<int>(kPortablePackBytes);
   const CombineJob job(args);
   const PointerPhase all = pointerPhase(args);
   if (all.bits % kBytes != 0)
-    return combineRange<PortablePack<Element, 1>, Op, Mode>(job, 0, args.count, group);
+    return combineRange<PortablePack<Element, 1>, Op, false>(job, 0, args.count, group);
   const uint64_t toAligned = (kPortablePackBytes - all.phase) % kPortablePackBytes / kBytes;
   const uint64_t head = all.same && toAligned < args.count ? toAligned : args.count;
-  combineRange<PortablePack<Element, 1, kBytes>, Op, Mode>(job, 0, head, group);
-  combineRange<PortablePack<Element, kPackBytes / kBytes, kPackBytes>, Op, Mode>(job, head, args.count,
-                                                                                 group);
+  combineRange<PortablePack<Element, 1, kBytes>, Op, false>(job, 0, head, group);
+  combineRange<PortablePack<Element, kPackBytes / kBytes, kPackBytes>, Op, false>(job, head, args.count,
+                                                                                  group);
 }
 
 // Called by all threads of the group with the same arguments; when it returns, all outputs are written.
 template <class Element, class Op, Group Threads>
 TOPOCCL_HOST_DEVICE void portableCombine(const CombineArgs& args, const Threads& group) {
   if (args.count != 0 && args.outputCount != 0) {
-    using Plain = CombineMode<false, false>;
     if (isCopy<Element>(args)) {
       CombineArgs copy = args;
       copy.divisor = 1;
-      portableLoop<Raw<UnsignedOf<sizeof(typename Element::Stored)>>, First, Plain>(copy, group);
-    } else if (Element::kFloating && args.scaledInputs != 0) {
-      if constexpr (Element::kFloating) portableLoop<Element, Op, CombineMode<true, false>>(args, group);
+      portableLoop<Raw<UnsignedOf<sizeof(typename Element::Stored)>>, First>(copy, group);
     } else {
-      portableLoop<Element, Op, Plain>(args, group);
+      portableLoop<Element, Op>(args, group);
     }
   }
   group.sync();

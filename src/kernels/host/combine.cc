@@ -21,34 +21,26 @@ namespace topoccl {
 namespace HWY_NAMESPACE {
 
 // Apart from plain stores, and not inlined with them: one function for both spilled the pointers.
-template <class Element, class Op, bool kScaled>
+template <class Element, class Op>
 HWY_NOINLINE void runStreamed(const CombineArgs& args) {
   using Pack = HostPack<Element>;
-  using Mode = CombineMode<kScaled, true>;
   const StreamPlan plan = planStreams(args, Pack::kBytes, sizeof(typename Element::Stored));
   CombineJob job(args);
   job.streamedOutputs = plan.outputs;
-  combineRest<Pack, Op, Mode>(job, 0, plan.head);
-  combineRange<Pack, Op, Mode>(job, plan.head, args.count, SoloGroup());
+  if (plan.head != 0) combineRest<Pack, Op>(job, 0, plan.head);
+  combineRange<Pack, Op, true>(job, plan.head, args.count, SoloGroup());
 }
 
-template <class Element, class Op, bool kScaled>
-HWY_NOINLINE void runPlain(const CombineArgs& args) {
-  const CombineJob job(args);
-  combineRange<HostPack<Element>, Op, CombineMode<kScaled, false>>(job, 0, args.count, SoloGroup());
-}
-
-template <class Element, class Op, bool kScaled>
+template <class Element, class Op>
 void runLoop(const CombineArgs& args) {
-  if (args.streamedOutputs != 0)
-    runStreamed<Element, Op, kScaled>(args);
-  else
-    runPlain<Element, Op, kScaled>(args);
+  if (args.streamedOutputs != 0) return runStreamed<Element, Op>(args);
+  const CombineJob job(args);
+  combineRange<HostPack<Element>, Op, false>(job, 0, args.count, SoloGroup());
 }
 
 void copyBytes(const CombineArgs& args) {
   if (args.count == 0 || args.outputCount == 0) return;
-  runLoop<Byte, First, false>(args);
+  runLoop<Byte, First>(args);
 }
 
 template <class Element>
@@ -62,10 +54,7 @@ template <class Element, class Op>
 void combineElements(const CombineArgs& args) {
   if (args.count == 0 || args.outputCount == 0) return;
   if (isCopy<Element>(args)) return copyElements<Element>(args);
-  if constexpr (Element::kFloating) {
-    if (args.scaledInputs != 0) return runLoop<Element, Op, true>(args);
-  }
-  runLoop<Element, Op, false>(args);
+  runLoop<Element, Op>(args);
 }
 
 template <class Element>
