@@ -52,7 +52,7 @@ BoundSchedule* CollectiveWork::open() {
     member_->post(descriptor_);
     posted_ = true;
   }
-  OpenSchedule* const schedule = member_->open(member_->choose(call_));
+  OpenSchedule* const schedule = member_->open(call_);
   if (schedule == nullptr) return nullptr;
   setContext(*schedule);
   return &schedule->bound();

@@ -79,6 +79,15 @@ Choice Member::choose(const CollectiveCall& call) const {
   return choice;
 }
 
+OpenSchedule* Member::open(const CollectiveCall& call) {
+  const uint64_t bytes = call.count * elementBytes(call.type);
+  if (recent_.schedule != nullptr && recent_.collective == call.collective && recent_.bytes == bytes)
+    return recent_.schedule;
+  OpenSchedule* const schedule = open(choose(call));
+  if (schedule != nullptr) recent_ = {call.collective, bytes, schedule};
+  return schedule;
+}
+
 OpenSchedule* Member::open(const Choice& choice) {
   std::unique_ptr<OpenSchedule>& entry = open_[{choice.algorithm, choice.protocol, choice.channels}];
   if (!entry) {
@@ -201,6 +210,7 @@ void Member::fail(Code code, const std::string& message) {
     const std::scoped_lock lock(failureMutex_);
     if (failure_.code != Code::Success) return;
     failure_ = {code, message};
+    storeRelease(&failed_, 1U);
   }
   log(Level::Warn, Subsystem::Coll, message);
   compareExchange(node_.memory->poison(), uint64_t{0}, packPoison(nodeRank_, code));
@@ -230,6 +240,7 @@ Member::Failure Member::failure() const {
 }
 
 void Member::throwIfFailed() const {
+  if (loadAcquire(&failed_) == 0) return;
   const Failure failure = this->failure();
   if (failure.code != Code::Success) throw Error(failure.code, failure.message);
 }

@@ -58,8 +58,8 @@ class Member {
 
   // ---- for works ----
 
-  // nullptr until all connections are there. Throws Error.
-  OpenSchedule* open(const Choice& choice);
+  // The schedule for such a call; nullptr until all its connections are there. Throws Error.
+  OpenSchedule* open(const CollectiveCall& call);
   DirectGuard guard() const { return {&line().touch.touching, node_.memory->poison()}; }
   unsigned char* scratch(uint64_t bytes);
   void post(const CallDescriptor& call) { node_.memory->post(nodeRank_, call); }
@@ -89,6 +89,14 @@ class Member {
  private:
   using OpenKey = std::tuple<Algorithm, Protocol, int>;
 
+  // What the last call used: the next is most often like it.
+  struct Recent {
+    Collective collective = Collective::AllReduce;
+    uint64_t bytes = 0;
+    OpenSchedule* schedule = nullptr;
+  };
+
+  OpenSchedule* open(const Choice& choice);
   RankLine& line() const { return node_.memory->line(nodeRank_); }
   void setWaitPolicy();
   void wakeNode() const;
@@ -109,11 +117,13 @@ class Member {
   WaitPolicy waitPolicy_;
   std::map<int, Layout> layouts_;  // by channels
   std::map<OpenKey, std::unique_ptr<OpenSchedule>> open_;
+  Recent recent_;
   std::vector<unsigned char> scratch_;
   uint64_t calls_ = 0;  // collectives issued
   Waiter waiter_;
   bool finalized_ = false;
 
+  uint32_t failed_ = 0;  // 1 once failure_ is set, to be looked at without the mutex
   mutable std::mutex failureMutex_;
   Failure failure_;
 };
