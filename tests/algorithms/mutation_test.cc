@@ -18,11 +18,8 @@
 namespace topoccl {
 namespace {
 
-#ifdef TOPOCCL_SLOW_BUILD
-constexpr int kRankCounts[] = {2, 3};
-#else
+// Two ranks have no scratch, three fold, four span chunks.
 constexpr int kRankCounts[] = {2, 3, 4, 5};
-#endif
 
 // A schedule taken apart, so that steps can be moved.
 struct LooseStep {

@@ -60,7 +60,8 @@ TEST(FlatLayout, MakesEveryRankALeafOfOneTree) {
 
 TEST(FlatLayout, GivesTheTwoTreesDifferentRoots) {
   for (int ranks = 2; ranks <= 600; ++ranks) {
-    const auto& trees = flatLayout(ranks).channels[0].trees;
+    const Layout layout = flatLayout(ranks);
+    const auto& trees = layout.channels[0].trees;
     const auto isRoot = [](const TreeNode& node) { return node.parent < 0; };
     EXPECT_NE(std::find_if(trees[0].begin(), trees[0].end(), isRoot) - trees[0].begin(),
               std::find_if(trees[1].begin(), trees[1].end(), isRoot) - trees[1].begin())
