@@ -3,8 +3,8 @@
 namespace topoccl {
 
 const char* name(DataType type) {
-  static constexpr const char* kNames[kDataTypeCount] = {"int8",   "uint8",   "int32",   "uint32",
-                                                         "int64",  "uint64",  "float16", "float32",
+  static constexpr const char* kNames[kDataTypeCount] = {"int8",    "uint8",    "int32",      "uint32",
+                                                         "int64",   "uint64",   "float16",    "float32",
                                                          "float64", "bfloat16", "float8e4m3", "float8e5m2"};
   const auto index = static_cast<unsigned>(type);
   return index < kDataTypeCount ? kNames[index] : "unknown type";

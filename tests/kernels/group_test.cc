@@ -85,9 +85,9 @@ TYPED_TEST(PortableCombine, EqualsTheReferenceInOneThread) {
   const auto run = [](const CombineArgs& args) {
     portableCombine<typename TypeParam::Element, typename TypeParam::Op>(args, SoloGroup());
   };
-  for (uint64_t count : {0, 1, 2, 7, 8, 31, 64, 65, 1000}) {
+  for (uint64_t count : {0u, 1u, 2u, 7u, 8u, 31u, 64u, 65u, 1000u}) {
     for (uint32_t inputs : {1u, 2u, 5u, 70u}) {
-      for (size_t offset : {0, 1, 4, 8})
+      for (size_t offset : {0u, 1u, 4u, 8u})
         this->check(
             {.count = count, .inputs = inputs, .outputs = 2, .inputOffset = offset, .outputOffset = offset},
             run);
@@ -103,7 +103,7 @@ TYPED_TEST(PortableCombine, EqualsTheReferenceInAGroupOfFour) {
       portableCombine<typename TypeParam::Element, typename TypeParam::Op>(args, group);
     });
   };
-  for (uint64_t count : {1, 3, 4, 17, 63, 64, 65, 257, 1021}) {
+  for (uint64_t count : {1u, 3u, 4u, 17u, 63u, 64u, 65u, 257u, 1021u}) {
     this->check({.count = count, .inputs = 3, .outputs = 2}, run);
     this->check({.count = count, .inputs = 2, .outputs = 1, .inPlace = true}, run);
     this->check({.count = count, .inputs = 1, .outputs = 1, .inputOffset = 8, .outputOffset = 8}, run);
