@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
-#include <cstring>
+#include <cstddef>
 #include <thread>
 #include <vector>
 
@@ -76,7 +77,7 @@ class PortableCombine : public testing::Test {
       portableCombine<typename T::Element, typename T::Op>(args, group);
     });
     for (uint32_t i = 0; i < shape.outputs; ++i)
-      ASSERT_EQ(std::memcmp(operands.output(i), expected.data(), expected.size()), 0)
+      ASSERT_TRUE(std::equal(expected.begin(), expected.end(), operands.output(i)))
           << "output " << i << ", count " << shape.count << ", inputs " << shape.inputs;
     ASSERT_TRUE(operands.marginsIntact());
   }
