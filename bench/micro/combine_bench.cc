@@ -104,8 +104,8 @@ const bool kRegistered = [] {
   constexpr size_t kKi = 1024;
   constexpr size_t kMi = kKi * kKi;
   for (size_t bytes : {size_t{8}, size_t{256}, 4 * kKi, 64 * kKi, kMi, 32 * kMi}) {
-    for (size_t inputs : {1, 2, 4, 8}) {
-      for (size_t outputs : {1, 2}) {
+    for (size_t inputs : {1u, 2u, 4u, 8u}) {
+      for (size_t outputs : {1u, 2u}) {
         for (bool streamed : {false, true}) {
           if (streamed && bytes < 64 * kKi) continue;
           if (bytes * inputs > 128 * kMi) continue;

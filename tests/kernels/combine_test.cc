@@ -103,7 +103,7 @@ TEST_P(Combine, EqualsTheReferenceForAnyNumberOfInputsAndOutputs) {
 TEST_P(Combine, TakesBuffersAtAnyByte) {
   forEachTarget([&] {
     for (size_t input = 0; input < 64; input += 3) {
-      for (size_t output : {0, 1, 2, 8, 33, 63}) {
+      for (size_t output : {0u, 1u, 2u, 8u, 33u, 63u}) {
         check({.count = 131, .inputs = 2, .outputs = 2, .inputOffset = input, .outputOffset = output}, input);
         check({.count = 131, .inputs = 1, .outputs = 1, .inputOffset = input, .outputOffset = output}, input);
       }
@@ -113,7 +113,7 @@ TEST_P(Combine, TakesBuffersAtAnyByte) {
 
 TEST_P(Combine, MayWriteOverItsInputs) {
   forEachTarget([&] {
-    for (uint64_t count : {1, 15, 64, 333}) {
+    for (uint64_t count : {1u, 15u, 64u, 333u}) {
       for (uint32_t inputs : {1u, 2u, 3u}) {
         for (uint32_t outputs : {1u, 3u, 4u})
           check({.count = count, .inputs = inputs, .outputs = outputs, .inPlace = true}, count);
@@ -124,8 +124,8 @@ TEST_P(Combine, MayWriteOverItsInputs) {
 
 TEST_P(Combine, StreamsWhicheverOutputsItCan) {
   forEachTarget([&] {
-    for (size_t offset : {0, 1, 4, 8, 16, 32}) {
-      for (uint64_t count : {0, 3, 40, 1000}) {
+    for (size_t offset : {0u, 1u, 4u, 8u, 16u, 32u}) {
+      for (uint64_t count : {0u, 3u, 40u, 1000u}) {
         for (uint64_t streamed : {uint64_t{1}, uint64_t{2}, uint64_t{5}, ~uint64_t{0}})
           check({.count = count, .inputs = 2, .outputs = 3, .outputOffset = offset}, count, streamed);
         check({.count = count, .inputs = 1, .outputs = 1, .outputOffset = offset}, count, 1);
@@ -143,7 +143,7 @@ TEST_P(Combine, GivesTheSameBitsHoweverTheRangeIsCut) {
     CombineArgs whole = operands.args();
     if (op() == Operator::Avg) average(type(), 3, whole);
     const std::vector<uint8_t> expected = reference::combine(type(), op(), whole);
-    for (uint64_t first : {1, 7, 16, 100, 499}) {
+    for (uint64_t first : {1u, 7u, 16u, 100u, 499u}) {
       for (const auto& [begin, end] : {std::pair<uint64_t, uint64_t>{0, first}, {first, kCount}}) {
         const size_t skip = begin * elementBytes(type());
         std::vector<const void*> inputs;
@@ -176,7 +176,7 @@ TEST_P(Combine, TouchesNoByteOutsideItsRanges) {
         args.outputs = outputs;
         args.outputCount = 1;
         args.count = count;
-        for (uint64_t streamed : {0, 1}) {
+        for (uint64_t streamed : {0u, 1u}) {
           args.streamedOutputs = streamed;
           for (uint32_t inputCount : {1u, 2u}) {
             args.inputCount = inputCount;
@@ -292,8 +292,8 @@ TEST(ScaledInputs, AreThoseWhoseBitIsSetAndFollowBit63Beyond) {
 
 TEST(HostCopy, CopiesBytesToAllOutputs) {
   forEachTarget([&] {
-    for (uint64_t count : {0, 1, 3, 63, 64, 65, 1000, 100003}) {
-      for (uint64_t streamed : {0, 3}) {
+    for (uint64_t count : {0u, 1u, 3u, 63u, 64u, 65u, 1000u, 100003u}) {
+      for (uint64_t streamed : {0u, 3u}) {
         Operands operands({.type = DataType::Float32, .count = count, .outputs = 3, .inputOffset = 5}, count);
         CombineArgs args = operands.args();
         args.count = operands.bytes();

@@ -8,6 +8,7 @@ if(TOPOCCL_NVCC)
       -o ${CMAKE_CURRENT_BINARY_DIR}/device_compile.o
       -std=c++20 -Werror all-warnings -I${PROJECT_SOURCE_DIR}/src
       -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90)
+  set_tests_properties(kernels_device_compile PROPERTIES LABELS slow)
 else()
   message(STATUS "nvcc not found: kernels_device_compile will be skipped")
   add_test(NAME kernels_device_compile

@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <barrier>
-#include <cstring>
+#include <cstddef>
 #include <thread>
 #include <vector>
 
@@ -15,27 +16,28 @@
 namespace topoccl {
 namespace {
 
-constexpr uint64_t kThreads = 4;
-
 class ThreadGroup {
  public:
-  ThreadGroup(uint64_t rank, std::barrier<>& barrier) : rank_(rank), barrier_(&barrier) {}
+  ThreadGroup(uint64_t rank, uint64_t size, std::barrier<>& barrier)
+      : rank_(rank), size_(size), barrier_(&barrier) {}
   uint64_t rank() const { return rank_; }
-  uint64_t size() const { return kThreads; }
+  uint64_t size() const { return size_; }
   void sync() const { barrier_->arrive_and_wait(); }
 
  private:
   uint64_t rank_;
+  uint64_t size_;
   std::barrier<>* barrier_;
 };
 static_assert(Group<ThreadGroup> && Group<SoloGroup>);
 
 template <class Function>
-void runGroup(const Function& function) {
-  std::barrier<> barrier(kThreads);
+void runGroup(uint64_t size, const Function& function) {
+  std::barrier<> barrier(static_cast<std::ptrdiff_t>(size));
   std::vector<std::jthread> threads;
-  for (uint64_t rank = 0; rank < kThreads; ++rank)
-    threads.emplace_back([&, rank] { function(ThreadGroup(rank, barrier)); });
+  for (uint64_t rank = 1; rank < size; ++rank)
+    threads.emplace_back([&, rank] { function(ThreadGroup(rank, size, barrier)); });
+  function(ThreadGroup(0, size, barrier));
 }
 
 // One row: an element type and an operator, under the names that the host's function is asked by.
@@ -60,9 +62,8 @@ using Rows = testing::Types<
 template <class T>
 class PortableCombine : public testing::Test {
  protected:
-  // Runs `shape` in `run`, which gets the arguments, and compares every output with the reference.
-  template <class Run>
-  void check(CallShape shape, const Run& run) {
+  // Runs `shape` in a group of `threads` and compares every output with the reference.
+  void check(uint64_t threads, CallShape shape) {
     shape.type = T::kType;
     Operands operands(shape, shape.count);
     CombineArgs& args = operands.args();
@@ -72,9 +73,11 @@ class PortableCombine : public testing::Test {
       args.divisor = 3;
     }
     const std::vector<uint8_t> expected = reference::combine(T::kType, T::kOperator, args);
-    run(args);
+    runGroup(threads, [&](const ThreadGroup& group) {
+      portableCombine<typename T::Element, typename T::Op>(args, group);
+    });
     for (uint32_t i = 0; i < shape.outputs; ++i)
-      ASSERT_EQ(std::memcmp(operands.output(i), expected.data(), expected.size()), 0)
+      ASSERT_TRUE(std::equal(expected.begin(), expected.end(), operands.output(i)))
           << "output " << i << ", count " << shape.count << ", inputs " << shape.inputs;
     ASSERT_TRUE(operands.marginsIntact());
   }
@@ -82,32 +85,24 @@ class PortableCombine : public testing::Test {
 TYPED_TEST_SUITE(PortableCombine, Rows);
 
 TYPED_TEST(PortableCombine, EqualsTheReferenceInOneThread) {
-  const auto run = [](const CombineArgs& args) {
-    portableCombine<typename TypeParam::Element, typename TypeParam::Op>(args, SoloGroup());
-  };
-  for (uint64_t count : {0, 1, 2, 7, 8, 31, 64, 65, 1000}) {
+  for (uint64_t count : {0u, 1u, 2u, 7u, 8u, 31u, 64u, 65u, 1000u}) {
     for (uint32_t inputs : {1u, 2u, 5u, 70u}) {
-      for (size_t offset : {0, 1, 4, 8})
+      for (size_t offset : {0u, 1u, 4u, 8u})
         this->check(
-            {.count = count, .inputs = inputs, .outputs = 2, .inputOffset = offset, .outputOffset = offset},
-            run);
-      this->check({.count = count, .inputs = inputs, .outputs = 1, .inPlace = true}, run);
+            1,
+            {.count = count, .inputs = inputs, .outputs = 2, .inputOffset = offset, .outputOffset = offset});
+      this->check(1, {.count = count, .inputs = inputs, .outputs = 1, .inPlace = true});
     }
   }
 }
 
 // Neighbours in memory belong to different threads; with tsan this shows that none touches another's.
 TYPED_TEST(PortableCombine, EqualsTheReferenceInAGroupOfFour) {
-  const auto run = [](const CombineArgs& args) {
-    runGroup([&](const ThreadGroup& group) {
-      portableCombine<typename TypeParam::Element, typename TypeParam::Op>(args, group);
-    });
-  };
-  for (uint64_t count : {1, 3, 4, 17, 63, 64, 65, 257, 1021}) {
-    this->check({.count = count, .inputs = 3, .outputs = 2}, run);
-    this->check({.count = count, .inputs = 2, .outputs = 1, .inPlace = true}, run);
-    this->check({.count = count, .inputs = 1, .outputs = 1, .inputOffset = 8, .outputOffset = 8}, run);
-    this->check({.count = count, .inputs = 2, .outputs = 1, .inputOffset = 3}, run);
+  for (uint64_t count : {1u, 3u, 4u, 17u, 63u, 64u, 65u, 257u, 1021u}) {
+    this->check(4, {.count = count, .inputs = 3, .outputs = 2});
+    this->check(4, {.count = count, .inputs = 2, .outputs = 1, .inPlace = true});
+    this->check(4, {.count = count, .inputs = 1, .outputs = 1, .inputOffset = 8, .outputOffset = 8});
+    this->check(4, {.count = count, .inputs = 2, .outputs = 1, .inputOffset = 3});
   }
 }
 
@@ -117,7 +112,7 @@ TEST(PortableCombineGroup, HasWrittenAllOutputsWhenItReturns) {
   constexpr uint64_t kCount = 1000;
   constexpr int kCalls = 20;
   std::vector<std::vector<int32_t>> buffers(kCalls + 1, std::vector<int32_t>(kCount + kCalls, 1));
-  runGroup([&](const ThreadGroup& group) {
+  runGroup(4, [&](const ThreadGroup& group) {
     for (int call = 0; call < kCalls; ++call) {
       const void* inputs[] = {buffers[static_cast<size_t>(call)].data() + 1, buffers[0].data()};
       void* outputs[] = {buffers[static_cast<size_t>(call) + 1].data()};
