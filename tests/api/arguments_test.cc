@@ -26,9 +26,8 @@ TEST(Arguments, MessagesNameArgumentValueAndWhatIsAllowed) {
               checkedType(static_cast<ncclDataType_t>(12));
             }).find("datatype is 12; it must be in 0..11"),
             std::string::npos);
-  EXPECT_NE(
-      rejection([] { checkedOperator(static_cast<ncclRedOp_t>(-1)); }).find("op is -1; it must be in 0..4"),
-      std::string::npos);
+  EXPECT_NE(rejection([] { checkedOperator(ncclNumOps); }).find("op is 5; it must be in 0..4"),
+            std::string::npos);
   EXPECT_NE(
       rejection([] { checkBuffer(nullptr, 3, "sendbuff"); }).find("sendbuff is NULL although count is 3"),
       std::string::npos);

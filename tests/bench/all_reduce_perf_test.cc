@@ -17,18 +17,31 @@ namespace {
 
 struct Outcome {
   int code;
-  std::string text;  // stdout and stderr
-
-  bool says(const std::string& part) const { return text.find(part) != std::string::npos; }
+  std::string text;    // stdout
+  std::string errors;  // stderr
 };
 
-Outcome shell(const std::string& command) {
-  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+std::string readAll(std::FILE* file) {
   std::string text;
   char buffer[4096];
-  for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, n);
+  for (size_t n; (n = fread(buffer, 1, sizeof buffer, file)) > 0;) text.append(buffer, n);
+  return text;
+}
+
+Outcome shell(const std::string& command) {
+  std::FILE* errors = std::tmpfile();
+  std::FILE* pipe = popen((command + " 2>&" + std::to_string(fileno(errors))).c_str(), "r");
+  Outcome outcome{-1, readAll(pipe), ""};
   const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
+  if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
+  std::rewind(errors);
+  outcome.errors = readAll(errors);
+  std::fclose(errors);
+  return outcome;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
 }
 
 Outcome perf(const std::string& arguments, const std::string& environment = "") {
@@ -69,31 +82,31 @@ INSTANTIATE_TEST_SUITE_P(AllReducePerf, Ranks,
 
 TEST_P(Ranks, EveryElementIsRight) {
   const Outcome run = perf(std::string(GetParam()) + " -b 4 -e 64K -f 16 -c 2");
-  EXPECT_EQ(run.code, 0) << run.text;
+  EXPECT_EQ(run.code, 0) << run.text << run.errors;
   const std::vector<TableRow> rows = table(run.text);
-  EXPECT_EQ(rows.size(), 4U) << run.text;
+  EXPECT_EQ(rows.size(), 4U) << run.text << run.errors;
   for (const TableRow& row : rows) {
     EXPECT_EQ(row.wrong[0], "0");
     EXPECT_EQ(row.wrong[1], "0");
   }
-  EXPECT_TRUE(run.says("# Out of bounds values : 0 OK\n"));
+  EXPECT_TRUE(contains(run.text, "# Out of bounds values : 0 OK\n"));
 }
 
 TEST(AllReducePerf, StartsOneProcessPerDeviceByItself) {
   const Outcome run = perf("-b 8 -e 8");
-  EXPECT_EQ(run.code, 0) << run.text;
-  EXPECT_EQ(countOf(run.text, "#  Rank "), std::atoi(shell("nproc").text.c_str())) << run.text;
+  EXPECT_EQ(run.code, 0) << run.text << run.errors;
+  EXPECT_EQ(countOf(run.text, "#  Rank "), std::atoi(shell("nproc").text.c_str())) << run.text << run.errors;
 }
 
 TEST(AllReducePerf, AnInjectedFaultIsFoundByEveryWayOfRunning) {
   for (const char* ranks : {"--ranks 2", "-t 2", "-g 2"}) {
     const Outcome run = perf(std::string(ranks) + " -b 1K -e 1K", "TOPOCCL_BENCH_INJECT=1:200:0");
-    EXPECT_EQ(run.code, 7) << run.text;
+    EXPECT_EQ(run.code, 7) << run.text << run.errors;
     const std::vector<TableRow> rows = table(run.text);
-    ASSERT_EQ(rows.size(), 1U) << run.text;
+    ASSERT_EQ(rows.size(), 1U) << run.text << run.errors;
     EXPECT_EQ(rows[0].wrong[0], "1");
     EXPECT_EQ(rows[0].wrong[1], "1");
-    EXPECT_TRUE(run.says("# Out of bounds values : 2 FAILED\n")) << run.text;
+    EXPECT_TRUE(contains(run.text, "# Out of bounds values : 2 FAILED\n")) << run.text << run.errors;
   }
 }
 
@@ -101,31 +114,31 @@ TEST(AllReducePerf, BitsAreComparedEvenUnchecked) {
   const std::string fault = "TOPOCCL_BENCH_INJECT=0:0:3";
   EXPECT_EQ(perf("--ranks 2 -b 64 -e 64 -c 0", fault).code, 0) << "nothing looks";
   const Outcome run = perf("--ranks 2 -b 64 -e 64 -c 0 --bits", fault);
-  EXPECT_EQ(run.code, 7) << run.text;
-  EXPECT_TRUE(run.says("differ in bits"));
+  EXPECT_EQ(run.code, 7) << run.text << run.errors;
+  EXPECT_TRUE(contains(run.errors, "differ in bits"));
   EXPECT_EQ(table(run.text).at(0).wrong[0], "N/A");
   EXPECT_EQ(perf("--ranks 2 -b 64 -e 64 -c 0 --bits").code, 0);
 }
 
 TEST(AllReducePerf, TooLittleBandwidthFails) {
   const Outcome run = perf("--ranks 2 -b 8 -e 8", "NCCL_TESTS_MIN_BW=1000000");
-  EXPECT_EQ(run.code, 7) << run.text;
+  EXPECT_EQ(run.code, 7) << run.text << run.errors;
   EXPECT_TRUE(std::regex_search(run.text, std::regex("# Avg bus bandwidth    : [0-9.e+-]+ FAILED")));
 }
 
 TEST(AllReducePerf, ExplainNamesTheAlgorithm) {
   const Outcome run = perf("--ranks 2 -b 8 -e 8 --explain");
-  EXPECT_EQ(run.code, 0) << run.text;
+  EXPECT_EQ(run.code, 0) << run.text << run.errors;
   EXPECT_TRUE(std::regex_search(run.text, std::regex("algorithm +protocol +transport +channels\n")))
-      << run.text;
+      << run.text << run.errors;
   EXPECT_TRUE(std::regex_search(run.text, std::regex(" 0 +[a-z]\\S+ +(bulk|packet) +\\S+ +[1-9][0-9]*\n")))
-      << run.text;
+      << run.text << run.errors;
 }
 
 TEST(AllReducePerf, AllRunsWhatTheLibrarySupports) {
   const Outcome run = perf("--ranks 2 -b 64 -e 64 -d all -o all");
-  EXPECT_EQ(run.code, 0) << run.text;
-  EXPECT_TRUE(run.says("# left out: float mulsum"));
+  EXPECT_EQ(run.code, 0) << run.text << run.errors;
+  EXPECT_TRUE(contains(run.errors, "# left out: float mulsum"));
   EXPECT_GE(table(run.text).size(), 12U) << "float double int32 bfloat16 x sum max avg";
 }
 
@@ -146,7 +159,7 @@ TEST(AllReducePerf, RunsUnderTorchrunsVariables) {
   EXPECT_EQ(first.code, 0) << first.text;
   EXPECT_EQ(other.code, 0) << other.text;
   EXPECT_EQ(table(first.text).size(), 1U) << first.text;
-  EXPECT_EQ(other.text, "") << "only rank 0 reports";
+  EXPECT_EQ(other.text + other.errors, "") << "only rank 0 reports";
   const Outcome both = perf("--ranks 2", common + " RANK=0 LOCAL_RANK=0");
   EXPECT_EQ(both.code, 255) << both.text;
 }
@@ -155,10 +168,10 @@ TEST(AllReducePerf, RunsUnderMpirun) {
   if (shell("command -v mpirun").code != 0) GTEST_SKIP() << "no mpirun here";
   const std::string root = geteuid() == 0 ? "--allow-run-as-root " : "";
   const Outcome run = shell("mpirun " + root + "--oversubscribe -np 3 " ALL_REDUCE_PERF " -b 64 -e 64 -n 2");
-  if (run.says("unrecognized argument")) GTEST_SKIP() << "mpirun is not Open MPI's";
-  EXPECT_EQ(run.code, 0) << run.text;
-  EXPECT_EQ(countOf(run.text, "#  Rank "), 3) << run.text;
-  EXPECT_EQ(table(run.text).size(), 1U) << run.text;
+  if (contains(run.errors, "unrecognized argument")) GTEST_SKIP() << "mpirun is not Open MPI's";
+  EXPECT_EQ(run.code, 0) << run.text << run.errors;
+  EXPECT_EQ(countOf(run.text, "#  Rank "), 3) << run.text << run.errors;
+  EXPECT_EQ(table(run.text).size(), 1U) << run.text << run.errors;
 }
 
 // A run that goes on until it is told to end, as the leader of its own process group.
@@ -259,7 +272,7 @@ TEST(AllReducePerf, AStuckRankRunsIntoTheTimeout) {
                             " --ranks 2 -b 8 -e 8 -N 0 -T 1 & parent=$!; sleep 0.5; "
                             "kill -STOP $(pgrep -n -P $parent); wait $parent'");
   EXPECT_EQ(run.code, 4) << run.text.substr(0, 2000);
-  EXPECT_TRUE(run.says("Test timeout (1s)"));
+  EXPECT_TRUE(contains(run.errors, "Test timeout (1s)"));
 }
 
 }  // namespace
