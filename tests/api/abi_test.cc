@@ -21,7 +21,7 @@ TEST(Abi, NamesOneConfigurationOfTheExpectedSize) {
   const auto ours = factsOf(ABI_FACTS);
   EXPECT_EQ(ours.at("sizeof(ncclUniqueId)"), "128");
   EXPECT_EQ(ours.at("NCCL_VERSION_CODE"), "23203");
-  EXPECT_EQ(ours.at("config.nvlsHostMode"), "120");
+  EXPECT_EQ(ours.at("config.nvlsHostMode"), "112");
 }
 
 TEST(Abi, EqualsNvidias) {

@@ -37,7 +37,7 @@ std::set<std::string> declaredNames() {
   std::stringstream header;
   header << std::ifstream(TOPOCCL_HEADER).rdbuf();
   const std::string text = header.str();
-  const std::regex declaration(R"((?:^|\n)[a-zA-Z_][a-zA-Z_ ]*[ *]pnccl([A-Z]\w*)\()");
+  const std::regex declaration(R"((?:^|\n)[a-zA-Z_][a-zA-Z_ *]*pnccl([A-Z]\w*)\()");
   std::set<std::string> names;
   for (std::sregex_iterator it(text.begin(), text.end(), declaration), end; it != end; ++it)
     names.insert((*it)[1]);
