@@ -43,7 +43,7 @@ void Checker::prepare(const Pattern& pattern, const Work& work, int local, bool 
 }
 
 void Checker::inject(const Work& work, int local, bool isInPlace) const {
-  if (!fault_ || fault_->rank != ranks_.rank(local) || fault_->element >= work.shape.receive) return;
+  if (!fault_ || fault_->rank != ranks_.rank(local) || fault_->element > work.shape.receive) return;
   std::byte* element = ranks_.output(work, local, isInPlace) + fault_->element * work.type->bytes;
   storeBits(*work.type, loadBits(*work.type, element) ^ (uint64_t{1} << fault_->bit), element);
 }

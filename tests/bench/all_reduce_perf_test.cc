@@ -110,6 +110,21 @@ TEST(AllReducePerf, AnInjectedFaultIsFoundByEveryWayOfRunning) {
   }
 }
 
+TEST(AllReducePerf, AWriteBeyondTheResultIsFound) {
+  const Outcome run = perf("--ranks 2 -b 1K -e 1K", "TOPOCCL_BENCH_INJECT=1:256:7");
+  EXPECT_EQ(run.code, 7) << run.text << run.errors;
+  EXPECT_TRUE(
+      contains(run.errors, "rank 1, 1024 bytes: 1 bytes written out of bounds, 0 input elements changed"));
+  EXPECT_TRUE(contains(run.text, "# Out of bounds values : 2 FAILED\n"));
+  EXPECT_EQ(table(run.text).at(0).wrong[0], "0");
+}
+
+TEST(AllReducePerf, MisalignedBuffersAreRightToo) {
+  for (const char* type : {"float", "double", "bfloat16"}) {
+    EXPECT_EQ(perf(std::string("--ranks 2 -b 40 -e 64K -f 7 -u 3 -d ") + type).code, 0) << type;
+  }
+}
+
 TEST(AllReducePerf, BitsAreComparedEvenUnchecked) {
   const std::string fault = "TOPOCCL_BENCH_INJECT=0:0:3";
   EXPECT_EQ(perf("--ranks 2 -b 64 -e 64 -c 0", fault).code, 0) << "nothing looks";
