@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -32,15 +31,19 @@ std::map<std::string, char> exportsOf(const std::string& library) {
   return symbols;
 }
 
-// The functions nccl.h declares, without prefix.
+// The functions nccl.h declares, without prefix: "pnccl" at a word's start, then a name, then "(".
 std::set<std::string> declaredNames() {
   std::stringstream header;
   header << std::ifstream(TOPOCCL_HEADER).rdbuf();
   const std::string text = header.str();
-  const std::regex declaration(R"((?:^|\n)[a-zA-Z_][a-zA-Z_ *]*pnccl([A-Z]\w*)\()");
+  const std::string prefix = " pnccl";
   std::set<std::string> names;
-  for (std::sregex_iterator it(text.begin(), text.end(), declaration), end; it != end; ++it)
-    names.insert((*it)[1]);
+  for (size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at + 1)) {
+    const size_t start = at + prefix.size();
+    const size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", start);
+    if (end != std::string::npos && end > start && text[end] == '(')
+      names.insert(text.substr(start, end - start));
+  }
   return names;
 }
 
