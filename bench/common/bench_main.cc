@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <string>
 
 #include "common/board.h"
 #include "common/board_file.h"
@@ -65,6 +66,11 @@ int run(int argumentCount, char** arguments, const Collective& collective) {
   team.argumentCount = argumentCount;
   team.arguments = arguments;
   if (seat) return runChild(collective, options, *seat, team);
+  if (launch && launch->ranks > 1 && options.processes > 1) {
+    throw Failure(ExitCode::BadArguments,
+                  launch->launcher + " started this as rank " + std::to_string(launch->rank) + " of " +
+                      std::to_string(launch->ranks) + ", so --ranks can't start more; use one of the two");
+  }
   if (launch && launch->ranks > 1) return runLaunched(collective, options, *launch, team);
   return runLocal(collective, options, team);
 }

@@ -11,7 +11,8 @@
 
 namespace topoccl::bench {
 
-// A bit of a result to flip before it is compared: proves that the check notices.
+// A bit of a result to flip before it is compared: proves that the check notices. The element after the last
+// one lies in the guards.
 struct InjectedFault {
   int rank;
   uint64_t element;

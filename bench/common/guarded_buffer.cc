@@ -9,14 +9,14 @@
 namespace topoccl::bench {
 namespace {
 
+constexpr size_t kAlignment = 4096;
 constexpr size_t kGuardBytes = 256;
 constexpr std::byte kGuard{0xd6};
 
 }  // namespace
 
-GuardedBuffer::GuardedBuffer(size_t bytes, size_t misalignment, BufferKind kind) : kind_(kind) {
-  constexpr size_t kAlignment = 4096;
-  const size_t wanted = kAlignment + misalignment + bytes + kGuardBytes;
+GuardedBuffer::GuardedBuffer(size_t bytes, size_t largestMisalignment, BufferKind kind) : kind_(kind) {
+  const size_t wanted = kAlignment + largestMisalignment + bytes + kGuardBytes;
   const size_t total = (wanted + kAlignment - 1) / kAlignment * kAlignment;
   if (kind == BufferKind::Registered) {
     check(ncclMemAlloc(&memory_, total));
@@ -27,8 +27,12 @@ GuardedBuffer::GuardedBuffer(size_t bytes, size_t misalignment, BufferKind kind)
     throw Failure(ExitCode::InternalError, "out of memory: a buffer of " + std::to_string(total) + " bytes");
   }
   std::memset(memory_, 0, total);
-  // The first page is room for the guards in front of the data.
-  data_ = static_cast<std::byte*>(memory_) + kAlignment + misalignment;
+  misalign(0);
+}
+
+// The first page is room for the guards in front of the data.
+void GuardedBuffer::misalign(size_t bytes) {
+  data_ = static_cast<std::byte*>(memory_) + kAlignment + bytes;
 }
 
 GuardedBuffer::~GuardedBuffer() {

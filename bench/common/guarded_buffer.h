@@ -10,13 +10,16 @@ enum class BufferKind { Ordinary, Registered };  // malloc's memory, or ncclMemA
 
 class GuardedBuffer {
  public:
-  // Room for `bytes`, starting at a page boundary plus `misalignment` bytes. Pages are touched.
-  GuardedBuffer(size_t bytes, size_t misalignment, BufferKind kind);
+  // Room for `bytes` from a page boundary, or from up to `largestMisalignment` bytes after it. Touches all
+  // pages.
+  GuardedBuffer(size_t bytes, size_t largestMisalignment, BufferKind kind);
   ~GuardedBuffer();
   GuardedBuffer(const GuardedBuffer&) = delete;
   GuardedBuffer& operator=(const GuardedBuffer&) = delete;
 
   std::byte* data() const { return data_; }
+  // Moves data() to `bytes` after the page boundary.
+  void misalign(size_t bytes);
 
   // Writes guards right before data() and right after its first `usedBytes`.
   void raiseGuards(size_t usedBytes);

@@ -12,16 +12,22 @@ LocalRanks::LocalRanks(const Collective& collective, const Options& options, std
       comms_(std::move(comms)),
       firstRank_(firstRank),
       ranks_(ranks),
-      maxBytes_(maxBytes) {
+      maxBytes_(maxBytes),
+      unalign_(options.unalign) {
   constexpr size_t kLargestElement = 8;
   const Shape shape = collective.shape(maxBytes, ranks);
   for (size_t i = 0; i < comms_.size(); i++) {
-    const size_t misalignment = options.unalign * kLargestElement;
-    send_.push_back(
-        std::make_unique<GuardedBuffer>(std::max(shape.send, maxBytes), misalignment, options.buffers));
-    receive_.push_back(
-        std::make_unique<GuardedBuffer>(std::max(shape.receive, maxBytes), misalignment, options.buffers));
+    const size_t largestMisalignment = options.unalign * kLargestElement;
+    send_.push_back(std::make_unique<GuardedBuffer>(std::max(shape.send, maxBytes), largestMisalignment,
+                                                    options.buffers));
+    receive_.push_back(std::make_unique<GuardedBuffer>(std::max(shape.receive, maxBytes), largestMisalignment,
+                                                       options.buffers));
   }
+}
+
+void LocalRanks::misalignFor(const ElementType& type) const {
+  for (const auto& buffer : send_) buffer->misalign(unalign_ * type.bytes);
+  for (const auto& buffer : receive_) buffer->misalign(unalign_ * type.bytes);
 }
 
 Work LocalRanks::work(uint64_t bytes, ncclDataType_t type, int op, int root) const {

@@ -37,6 +37,9 @@ class LocalRanks {
   GuardedBuffer& receiveBuffer(int local) const { return *receive_[static_cast<size_t>(local)]; }
   const Collective& collective() const { return collective_; }
 
+  // Buffers start -u elements of `type` off a page boundary from here on.
+  void misalignFor(const ElementType& type) const;
+
   Work work(uint64_t bytes, ncclDataType_t type, int op, int root) const;
 
   // Where a call of `work` reads and writes, without a shift.
@@ -53,6 +56,7 @@ class LocalRanks {
   int firstRank_;
   int ranks_;
   size_t maxBytes_;
+  uint64_t unalign_;
   std::vector<std::unique_ptr<GuardedBuffer>> send_;
   std::vector<std::unique_ptr<GuardedBuffer>> receive_;
 };

@@ -103,6 +103,7 @@ void Sweep::runCombination(Combination combination, int root) {
   if (combination.op == kMulSum) {
     throw Failure(ExitCode::NotImplemented, "-o mulsum: the library can't create operators yet");
   }
+  ranks_.misalignFor(elementType(combination.type));
   warmUp(combination, root);
   for (uint64_t bytes = options_.minBytes; bytes <= maxBytes_; bytes = nextSize(bytes)) {
     runRow(bytes, combination, root);
