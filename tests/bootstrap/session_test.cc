@@ -27,9 +27,10 @@ struct Stage {
 
   void join(int rank, int ranks, int connection = -1, uint32_t version = kLibraryVersion,
             uint32_t patience = 1000) {
-    give(connection < 0 ? rank + 100 : connection, Message::Join,
-         encode(Join{version, ranks, rank, patience, static_cast<uint64_t>(70 + rank), 1000, "host"}),
-         static_cast<uint32_t>(rank));
+    give(
+        connection < 0 ? rank + 100 : connection, Message::Join,
+        encode(Join{version, ranks, rank, patience, static_cast<uint64_t>(int64_t{70} + rank), 1000, "host"}),
+        static_cast<uint32_t>(rank));
   }
   void give(int connection, Message kind, const std::string& payload, uint32_t claimed = 0) {
     session.onFrame(connection, claimed, {static_cast<uint8_t>(kind), payload}, now);
