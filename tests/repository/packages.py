@@ -119,6 +119,7 @@ def without_quoted(text):
     text = text.replace("\\\n", " ")
     text = re.sub(r"'[^']*'", "QUOTED", text)
     text = re.sub(r"(?:^|\bin\b)[ \t]*[\w.* |?-]+\)", "; ", text, flags=re.MULTILINE)  # patterns of case
+    text = re.sub(r"\b\w+\+?=\((?:[^()]|\$\([^()]*\))*\)", "QUOTED", text)  # arrays
     text = re.sub(r"\(\((?:[^()]|\([^()]*\))*\)\)", " QUOTED", text)  # arithmetic
     def keep_commands(match):
         return "QUOTED" + "".join(f"; {command}; " for command in re.findall(r"\$\(([^()]*)\)", match.group(0)))
