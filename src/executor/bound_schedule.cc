@@ -72,7 +72,7 @@ void BoundSchedule::start(const CallContext& context, CombineFunction combine) {
     endpoint.offerIndex = 0;
     endpoint.offerPiece = 0;
     endpoint.offered = endpoint.reader.next();
-    machine_.offerAhead(endpoint);
+    machine_.offerAhead(endpoint, endpoint.reader.next());
   }
 }
 

@@ -6,7 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "kernels/sync.h"
@@ -20,7 +19,7 @@ constexpr long kFutexWaitv = 449;
 constexpr uint32_t kFutex32 = 2;
 constexpr uint32_t kMaxWaitv = 128;
 constexpr long kNanosecondsPerSecond = 1'000'000'000;
-// Several doorbells on a kernel before 5.16: sleep that long and look again.
+// Several doorbells on a kernel before 5.16, or more than it takes: sleep that long and look again.
 constexpr long kBlindSleepNanoseconds = 50'000;
 
 struct FutexWaiter {
@@ -34,10 +33,10 @@ timespec sleepLimit() {
   return {0, std::chrono::nanoseconds(kLongestSleep).count()};
 }
 
-// Waits on up to kMaxWaitv words. False where the kernel can't.
+// Waits on all the words. False where the kernel can't.
 bool waitAny(Doorbell* const* bells, const uint32_t* seen, uint32_t count) {
+  if (count > kMaxWaitv) return false;  // a bell left out would not wake
   FutexWaiter waiters[kMaxWaitv];
-  count = std::min(count, kMaxWaitv);
   for (uint32_t i = 0; i < count; ++i)
     waiters[i] = {seen[i], reinterpret_cast<uintptr_t>(&bells[i]->bell), kFutex32, 0};
   timespec until;
@@ -66,7 +65,7 @@ bool Waiter::idle(const Doorbell* blocker) {
   if (armed_) {
     sleep();
     disarm();
-    looks_ = policy_.spins + policy_.yields;  // straight back to sleep unless something moves
+    looks_ = limit();  // straight back to sleep unless something moves
     return true;
   }
   const bool shared = wantsBlocker() && sharesCore(blocker);
@@ -74,15 +73,15 @@ bool Waiter::idle(const Doorbell* blocker) {
   if (looks_ <= policy_.spins) {
     if (!shared) {
       relaxCore();
-      return false;
+      return looks_ % kLooksPerCheck == 0;
     }
-    looks_ = policy_.spins + 1;
+    looks_ = uint64_t{policy_.spins} + 1;
   }
-  if (looks_ <= policy_.spins + policy_.yields) {
+  if (looks_ <= limit()) {
     const int saved = errno;
     ::sched_yield();
     errno = saved;
-    return false;
+    return looks_ % kLooksPerCheck == 0;
   }
   arm();
   return false;

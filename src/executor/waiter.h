@@ -41,7 +41,8 @@ class Waiter {
   bool wantsBlocker() const { return looks_ % kLooksPerCoreCheck == 0 && looks_ < policy_.spins; }
 
   // Nothing moved. `blocker`: doorbell of the rank waited for, if known. Returns true when it is time to
-  // check aborts, deadlines and peers, which happens at least once per kLongestSleep.
+  // check aborts, deadlines and peers, which happens at least once per kLongestSleep, and now and then while
+  // it spins.
   bool idle(const Doorbell* blocker);
 
   // Ends a wait in whatever state: no publisher rings for this waiter any more.
@@ -52,7 +53,11 @@ class Waiter {
  private:
   // While spinning, cores are compared once per so many looks.
   static constexpr uint32_t kLooksPerCoreCheck = 256;
+  // And the caller is sent to its checks once per so many: a spin limit may be any number.
+  static constexpr uint32_t kLooksPerCheck = 4096;
 
+  // Looks before the first sleep.
+  uint64_t limit() const { return uint64_t{policy_.spins} + policy_.yields; }
   bool sharesCore(const Doorbell* blocker);
   void arm();
   void disarm();
@@ -61,7 +66,7 @@ class Waiter {
   WaitPolicy policy_;
   Doorbell* const* bells_ = nullptr;
   uint32_t count_ = 0;
-  uint32_t looks_ = 0;
+  uint64_t looks_ = 0;
   bool armed_ = false;  // sleepers are announced; one more look, then sleep
   std::vector<uint32_t> seen_;
 };

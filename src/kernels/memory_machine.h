@@ -55,7 +55,8 @@ struct MachineFailure {
   uint32_t expectedBytes = 0;
 };
 
-// Mover: void combine(const CombineArgs&), void copy(const CombineArgs&) (count in bytes), done by the group.
+// Mover: void combine(const CombineArgs&), void copy(const CombineArgs&) (count in bytes), done by the group;
+// when they return, the whole group is done.
 template <class Group, class Mover>
 class MemoryMachine {
  public:
@@ -92,9 +93,10 @@ class MemoryMachine {
     return true;
   }
 
-  // Posts the destinations of store-only steps, as far ahead as the ring has slots.
-  TOPOCCL_HOST_DEVICE void offerAhead(Endpoint& endpoint) {
-    const uint64_t limit = endpoint.reader.next() + endpoint.reader.ring().shape().slots;
+  // Posts the destinations of store-only steps as far ahead as the ring has slots, counted from `next`: the
+  // first message that is not read yet.
+  TOPOCCL_HOST_DEVICE void offerAhead(Endpoint& endpoint, uint64_t next) {
+    const uint64_t limit = next + endpoint.reader.ring().shape().slots;
     while (endpoint.offered < limit && endpoint.offerPiece < context_.map.pieces) {
       const uint32_t chunk = endpoint.offerChunks[endpoint.offerIndex];
       if (chunk != kNoOffer) postOffer(endpoint, chunk);
@@ -296,7 +298,10 @@ class MemoryMachine {
     args.outputCount = outputCount_;
     args.count = extent.in.count;
     args.streamedOutputs = streamedSlots_ | streamedBuffers_;
-    if (args.count == 0 || args.outputCount == 0) return;
+    if (args.count == 0 || args.outputCount == 0) {
+      group_.sync();  // the next extent's addresses take the place of this one's
+      return;
+    }
     const bool divides = step.final && context_.divisor != 1;
     if (step.inputCount == 1 && scaledInputs_ == 0 && !divides) {
       args.count *= context_.elementBytes;
@@ -342,8 +347,9 @@ class MemoryMachine {
     for (uint32_t i = 0; i < step.inputCount; ++i) {
       if (inputs[i].place != Place::Receive) continue;
       Endpoint& endpoint = endpoints_[inputs[i].connection];
+      // Before the slot is free: the producer that gets it looks for the offer at once.
+      if (endpoint.offerCount != 0) offerAhead(endpoint, endpoint.reader.next() + 1);
       endpoint.reader.free();
-      if (endpoint.offerCount != 0) offerAhead(endpoint);
     }
     fullFence();
     for (uint32_t i = 0; i < step.inputCount; ++i)

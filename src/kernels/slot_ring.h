@@ -210,7 +210,8 @@ class SlotReader {
     storeRelease(ring_.freed(reader_), next_);
   }
 
-  // Offers a destination for `message`, which must be within the next `slots` messages.
+  // Offers a destination for `message`. The one `slots` before it must have been read, freed or not: the
+  // offer takes the place of its offer, which the producer looked at before publishing.
   TOPOCCL_HOST_DEVICE void offer(uint64_t message, const Offer& wish) {
     Offer& offer = ring_.offer(reader_, message);
     offer.call = wish.call;

@@ -17,6 +17,13 @@ uint64_t roundUp(uint64_t value, uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
+// Whether a ring of `bytes` may lie at `offset` of a region whose directory takes `directoryBytes`. Offsets
+// stand in memory that others write too.
+bool inRegion(uint64_t offset, uint64_t bytes, uint64_t directoryBytes) {
+  return offset % kLineBytes == 0 && offset >= directoryBytes && bytes <= NodeMemory::kRegionBytes &&
+         offset <= NodeMemory::kRegionBytes - bytes;
+}
+
 uint64_t boardBytes(int nodeRanks) {
   return roundUp(kLineBytes + static_cast<uint64_t>(nodeRanks) * sizeof(RankLine), kPageBytes);
 }
@@ -58,6 +65,8 @@ RingView NodeMemory::makeRing(int producer, uint64_t key, RingShape shape) {
   Region& region = this->region(producer);
   const uint64_t used = region.usedBytes == 0 ? roundUp(sizeof(Region), kPageBytes) : region.usedBytes;
   const uint64_t need = roundUp(RingView::bytes(shape), kLineBytes);
+  if (region.entryCount > kDirectoryEntries || !inRegion(used, 0, sizeof(Region)))
+    throw Error(Code::InternalError, "the directory of rings is damaged");
   if (region.entryCount == kDirectoryEntries || need > kRegionBytes - used)
     throw Error(Code::SystemError,
                 concat("no room for another connection: it needs ", need, " bytes; ", used, " of ",
@@ -84,9 +93,10 @@ bool NodeMemory::findRing(int producer, uint64_t key, RingShape shape, RingView&
   for (uint64_t i = 0; i < count; ++i) {
     const DirectoryEntry& entry = region.entries[i];
     if (entry.key != key) continue;
-    if (entry.offset > kRegionBytes - RingView::bytes(shape))
+    const uint64_t offset = entry.offset;
+    if (!inRegion(offset, RingView::bytes(shape), sizeof(Region)))
       throw Error(Code::InternalError, "a ring lies outside its region");
-    RingView found(reinterpret_cast<unsigned char*>(&region) + entry.offset, shape);
+    RingView found(reinterpret_cast<unsigned char*>(&region) + offset, shape);
     const RingDescription& description = found.description();
     if (description.magic != kRingMagic || !(description.shape == shape))
       throw Error(

@@ -1,0 +1,49 @@
+#include "support/count_allocations.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace topoccl::test {
+
+namespace {
+thread_local uint64_t allocations = 0;
+}
+
+uint64_t allocationsOfThisThread() {
+  return allocations;
+}
+
+namespace {
+
+void* counted(size_t bytes, size_t alignment) {
+  ++allocations;
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes) != 0)
+    throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+}  // namespace topoccl::test
+
+using topoccl::test::counted;
+
+void* operator new(size_t bytes) {
+  return counted(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
