@@ -44,11 +44,6 @@ void Board::checkFailed() const {
 }
 
 void Board::barrier() {
-  using Clock = std::chrono::steady_clock;
-  constexpr int kSpins = 200;
-  // Short waits yield, so that all drivers leave a barrier before a timed loop within microseconds; only
-  // long ones (someone checks a large result) sleep and leave the cores alone.
-  constexpr auto kYielding = std::chrono::milliseconds(20);
   checkFailed();
   const uint32_t generation = head_->generation;
   if (head_->arrived.fetch_add(1) + 1 == static_cast<uint32_t>(drivers_)) {
@@ -56,6 +51,18 @@ void Board::barrier() {
     head_->generation = generation + 1;
     return;
   }
+  awaitAfter(generation);
+  // All drivers' arrivals come before this. It is already so by way of the last driver, but if that one is in
+  // another process, a race detector can't know what two threads of this process owe to it.
+  (void)head_->arrived.load();
+}
+
+void Board::awaitAfter(uint32_t generation) const {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kSpins = 200;
+  // Short waits yield, so that all drivers leave a barrier before a timed loop within microseconds; only
+  // long ones (someone checks a large result) sleep and leave the cores alone.
+  constexpr auto kYielding = std::chrono::milliseconds(20);
   for (int spin = 0; spin < kSpins; spin++) {
     if (head_->generation != generation) return;
   }

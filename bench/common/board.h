@@ -50,6 +50,7 @@ class Board {
  private:
   struct Head;
   void checkFailed() const;
+  void awaitAfter(uint32_t generation) const;
   std::byte* cell(int driver) const;
 
   Head* head_;
