@@ -59,11 +59,20 @@ bool ncclOnlyAlgorithm(std::string_view token) {
   return std::find(std::begin(kNames), std::end(kNames), token) != std::end(kNames);
 }
 
-uint32_t protocolBits(std::string_view token) {
-  if (token == "packet" || token == "ll" || token == "ll128")
-    return 1U << static_cast<unsigned>(Protocol::Packet);
-  if (token == "bulk" || token == "simple") return 1U << static_cast<unsigned>(Protocol::Bulk);
+// Both of NCCL's low-latency protocols are this library's packet: excluding one leaves the other.
+enum : uint32_t { kLl = 1, kLl128 = 2, kSimple = 4 };
+
+uint32_t protocolNames(std::string_view token) {
+  if (token == "packet") return kLl | kLl128;
+  if (token == "ll") return kLl;
+  if (token == "ll128") return kLl128;
+  if (token == "bulk" || token == "simple") return kSimple;
   return 0;
+}
+
+uint32_t protocolBits(uint32_t names) {
+  return ((names & (kLl | kLl128)) != 0 ? 1U << static_cast<unsigned>(Protocol::Packet) : 0) |
+         ((names & kSimple) != 0 ? 1U << static_cast<unsigned>(Protocol::Bulk) : 0);
 }
 
 bool knownCollective(std::string_view text) {
@@ -85,8 +94,8 @@ constexpr Grammar kAlgoGrammar{"NCCL_ALGO",
                                "names for what is not built here)",
                                (1U << (static_cast<unsigned>(Algorithm::HalvingDoubling) + 1)) - 1,
                                algorithmBits, ncclOnlyAlgorithm};
-constexpr Grammar kProtoGrammar{"NCCL_PROTO", "packet (LL, LL128), bulk (Simple)", 3, protocolBits,
-                                [](std::string_view) { return false; }};
+constexpr Grammar kProtoGrammar{"NCCL_PROTO", "packet (LL, LL128), bulk (Simple)", kLl | kLl128 | kSimple,
+                                protocolNames, [](std::string_view) { return false; }};
 
 [[noreturn]] void refuse(const Grammar& grammar, std::string_view value, const std::string& why) {
   throw Error(Code::InvalidArgument, concat(grammar.setting, "=", value, ": ", why, "; allowed are lists of ",
@@ -98,33 +107,35 @@ uint32_t parseList(const Grammar& grammar, std::string_view value, std::string_v
   if (excludes) list.remove_prefix(1);
   uint32_t named = 0;
   for (std::string_view token : split(list, ',')) {
+    if (token.empty()) continue;  // NCCL skips them too
     const uint32_t bits = grammar.bits(token);
     if (bits == 0 && !grammar.ignored(token)) refuse(grammar, value, concat("unknown name \"", token, "\""));
     named |= bits;
   }
-  const uint32_t left = excludes ? grammar.all & ~named : named;
-  if (left == 0) refuse(grammar, value, "it leaves nothing this library has");
-  return left;
+  return excludes ? grammar.all & ~named : named;
 }
 
+// What the setting leaves for all-reduce. Sections about other collectives must be well formed, no more: what
+// they name may well be something that is not built here.
 uint32_t parseSetting(const Grammar& grammar, std::string_view value) {
   if (value.empty()) return grammar.all;
   const std::string text = lower(value);
-  uint32_t result = grammar.all;
+  uint32_t left = grammar.all;
   bool first = true;
   for (std::string_view section : split(text, ';')) {
+    if (section.empty()) continue;
     const size_t colon = section.find(':');
-    const std::string_view collective = section.substr(0, colon == std::string_view::npos ? 0 : colon);
-    if (colon != std::string_view::npos && !knownCollective(collective))
+    const bool everywhere = colon == std::string_view::npos;
+    const std::string_view collective = everywhere ? "" : section.substr(0, colon);
+    if (!everywhere && !knownCollective(collective))
       refuse(grammar, value, concat("unknown collective \"", collective, "\""));
-    if (colon == std::string_view::npos && !first)
-      refuse(grammar, value, "only the first section may name no collective");
-    const uint32_t bits =
-        parseList(grammar, value, colon == std::string_view::npos ? section : section.substr(colon + 1));
-    if (colon == std::string_view::npos || collective == "allreduce") result = bits;
+    if (everywhere && !first) refuse(grammar, value, "only the first section may name no collective");
+    const uint32_t bits = parseList(grammar, value, everywhere ? section : section.substr(colon + 1));
+    if (everywhere || collective == "allreduce") left = bits;
     first = false;
   }
-  return result;
+  if (left == 0) refuse(grammar, value, "it leaves nothing this library has");
+  return left;
 }
 
 // ---- table text ----
@@ -154,7 +165,7 @@ std::optional<uint64_t> parseNumber(std::string_view text, bool sizes) {
   return value << shift;
 }
 
-// FIRST-LAST with LAST = * for no limit, given as 0.
+// FIRST-LAST with LAST = * for no limit, given as 0. Of sizes LAST is the end: the range must not be empty.
 void parseRange(const Line& line, std::string_view text, bool sizes, uint64_t& first, uint64_t& last) {
   const size_t dash = text.find('-');
   const char* const expected =
@@ -163,7 +174,8 @@ void parseRange(const Line& line, std::string_view text, bool sizes, uint64_t& f
   const auto low = parseNumber(text.substr(0, dash), sizes);
   const std::string_view high = text.substr(dash + 1);
   const auto top = high == "*" ? std::optional<uint64_t>(0) : parseNumber(high, sizes);
-  if (!low || !top || (high != "*" && (*top == 0 || *top < *low))) line.refuse(text, expected);
+  if (!low || !top || (high != "*" && (sizes ? *top <= *low : *top == 0 || *top < *low)))
+    line.refuse(text, expected);
   first = *low;
   last = *top;
 }
@@ -174,7 +186,7 @@ Choice parseChoice(const Line& line, std::string_view text) {
   if (parts.size() != 3) line.refuse(text, kExpected);
   Choice choice;
   const uint32_t algorithm = algorithmBits(parts[0]);
-  const uint32_t protocol = protocolBits(parts[1]);
+  const uint32_t protocol = protocolBits(protocolNames(parts[1]));
   const auto channels = parseNumber(parts[2], false);
   if (std::popcount(algorithm) != 1 || protocol == 0 || !channels || *channels < 1 || *channels > 64)
     line.refuse(text, kExpected);
@@ -224,7 +236,7 @@ bool ChoiceFilter::allows(const Choice& choice) const {
 }
 
 ChoiceFilter parseFilter(Collective, std::string_view algo, std::string_view proto) {
-  return {parseSetting(kAlgoGrammar, algo), parseSetting(kProtoGrammar, proto)};
+  return {parseSetting(kAlgoGrammar, algo), protocolBits(parseSetting(kProtoGrammar, proto))};
 }
 
 RangeTable RangeTable::builtIn() {

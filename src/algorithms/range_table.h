@@ -40,8 +40,9 @@ struct ChoiceFilter {
 // commas; `^` before a list excludes it; `collective:list` applies to one collective, sections are separated
 // by semicolons and an unprefixed section comes first. Known to NCCL_ALGO: ring, tree and this library's
 // names; NCCL's collnetdirect, collnetchain, nvls, nvlstree, pat are accepted and name nothing here.
-// NCCL_PROTO: packet (LL, LL128) and bulk (Simple). Throws InvalidArgument for any other name, and for a
-// list that leaves nothing, naming the setting, its value and what is allowed.
+// NCCL_PROTO: packet (LL, LL128: what excludes one of them leaves the other) and bulk (Simple). Throws
+// InvalidArgument for any other name, and where nothing is left for `collective`, naming the setting, its
+// value and what is allowed.
 ChoiceFilter parseFilter(Collective collective, std::string_view algo, std::string_view proto);
 
 class RangeTable {

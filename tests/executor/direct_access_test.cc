@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <thread>
 
 #include "support/pair.h"
 
@@ -236,6 +237,29 @@ TEST_P(DirectAccess, OffersForOtherMessagesAreIgnored) {
     EXPECT_EQ(pair.ring.header(0).direct.placed, good ? 1U : 0U) << "field " << i;
     EXPECT_EQ(trap == Bytes(1001, 0x77), !good) << "field " << i;
   }
+}
+
+// An offer is there before its slot is free: a sender that had to wait for the slot never misses it.
+TEST_P(DirectAccess, WhoeverWaitsForASlotFindsTheOffer) {
+  PairPlan narrow = plan(false);
+  narrow.slots = 1;
+  narrow.slotBytes = 128;
+  Pair pair(narrow);
+  Call call(pair, 200'000);
+  call.sending.referenceBytes = UINT64_MAX;  // what misses its offer is staged, and shows
+  call.start();
+  const auto run = [](BoundSchedule& end) {
+    for (;;) {
+      const Progress progress = end.advance();
+      if (progress == Progress::Done || progress == Progress::Failed) return;
+      if (progress == Progress::Waiting) std::this_thread::yield();
+    }
+  };
+  std::thread receiver([&] { run(*pair.receiver); });
+  run(*pair.sender);
+  receiver.join();
+  EXPECT_EQ(call.got, call.sent);
+  EXPECT_TRUE(pair.slotUnwritten(0));
 }
 
 // ---- what does not fit is refused ----

@@ -161,8 +161,7 @@ class GroupMachine : public testing::TestWithParam<Protocol> {
 
 TEST_P(GroupMachine, CopiesAndReduces) {
   for (const bool reduces : {false, true})
-    for (const uint64_t count : {0, 1, 7, 9, 64, 257})
-      expectExact({.count = count, .reduces = reduces});
+    for (const uint64_t count : {0, 1, 7, 9, 64, 257}) expectExact({.count = count, .reduces = reduces});
 }
 
 TEST_P(GroupMachine, CopiesAndReducesWithoutSlots) {

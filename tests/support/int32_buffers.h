@@ -1,8 +1,6 @@
 // int32 buffers of all ranks of an all-reduce: patterned, guarded on both sides, off alignment.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <string>
 #include <vector>

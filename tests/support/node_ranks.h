@@ -2,8 +2,6 @@
 // without bootstrap or communicator. The transport is a parameter.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <chrono>
 #include <functional>

@@ -1,0 +1,338 @@
+// The range table as text and as a choice, and the settings that restrict it.
+#include "algorithms/range_table.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <string>
+
+#include "algorithms/catalog.h"
+#include "base/error.h"
+
+namespace topoccl::test {
+namespace {
+
+constexpr Choice kOneShot{Algorithm::MeshOneShot, Protocol::Packet, 1};
+constexpr Choice kTwoShot{Algorithm::MeshTwoShot, Protocol::Packet, 1};
+constexpr Choice kRing{Algorithm::Ring, Protocol::Packet, 1};
+constexpr Choice kTree{Algorithm::Tree, Protocol::Bulk, 4};
+
+// The message of the error of that code that `function` throws; empty without one.
+std::string thrownBy(Code code, const std::function<void()>& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  return "";
+}
+
+void expectContains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << '"' << text << "\" lacks \"" << part << '"';
+}
+
+ChoiceFilter filter(std::string_view algo, std::string_view proto = "") {
+  return parseFilter(Collective::AllReduce, algo, proto);
+}
+
+Choice pick(const RangeTable& table, int ranks, uint64_t bytes, const ChoiceFilter& allowed = {}) {
+  return table.pick(Collective::AllReduce, ranks, bytes, allowed);
+}
+
+// ---- text ----
+
+TEST(RangeTableText, PrintingAndParsingAreInverse) {
+  const RangeTable tables[] = {
+      RangeTable::builtIn(), RangeTable::parse(""), RangeTable::parse("all_reduce 1-* 0-* ring/packet/1"),
+      RangeTable::parse(
+          "# nothing but words\n\n all_reduce\t2-8 1-1023   tree/bulk/64 ring/simple/2 # why\r\n"
+          "all_reduce 9-2147483647 1K-3M halving_doubling/ll128/1\n"
+          "all_reduce 3-3 17179869183G-18446744073709551615 mesh_oneshot/packet/1")};
+  for (const RangeTable& table : tables) {
+    const std::string text = table.print();
+    const RangeTable again = RangeTable::parse(text);
+    EXPECT_EQ(again.rows(), table.rows()) << text;
+    EXPECT_EQ(again.print(), text);
+    EXPECT_EQ(again.hash(), table.hash());
+  }
+}
+
+TEST(RangeTableText, RowsSayWhatTheyMean) {
+  const RangeTable table = RangeTable::parse(
+      "all_reduce 2-8 1K-3M tree/bulk/4 ring/ll/1\nall_reduce 9-* 0-*"
+      " mesh_twoshot/simple/64");
+  ASSERT_EQ(table.rows().size(), 2U);
+  EXPECT_EQ(table.rows()[0].minRanks, 2);
+  EXPECT_EQ(table.rows()[0].maxRanks, 8);
+  EXPECT_EQ(table.rows()[0].minBytes, 1024U);
+  EXPECT_EQ(table.rows()[0].endBytes, uint64_t{3} << 20);
+  EXPECT_EQ(table.rows()[0].choices, (std::vector<Choice>{kTree, kRing}));
+  EXPECT_EQ(table.rows()[1].maxRanks, 0);
+  EXPECT_EQ(table.rows()[1].endBytes, 0U);
+  EXPECT_EQ(table.rows()[1].choices[0], (Choice{Algorithm::MeshTwoShot, Protocol::Bulk, 64}));
+}
+
+TEST(RangeTableText, AnyDifferenceChangesTheHash) {
+  const auto hashOf = [](const std::string& text) { return RangeTable::parse(text).hash(); };
+  const uint64_t hash = hashOf("all_reduce 2-8 0-32K ring/packet/1");
+  EXPECT_EQ(hash, hashOf("  all_reduce 2-8 0-32768 ring/ll/1 # the same, spelled otherwise"));
+  for (const char* other : {"", "all_reduce 1-8 0-32K ring/packet/1", "all_reduce 2-9 0-32K ring/packet/1",
+                            "all_reduce 2-* 0-32K ring/packet/1", "all_reduce 2-8 1-32K ring/packet/1",
+                            "all_reduce 2-8 0-33K ring/packet/1", "all_reduce 2-8 0-32K tree/packet/1",
+                            "all_reduce 2-8 0-32K ring/bulk/1", "all_reduce 2-8 0-32K ring/packet/2",
+                            "all_reduce 2-8 0-32K ring/packet/1 ring/packet/1",
+                            "all_reduce 2-8 0-32K ring/packet/1\nall_reduce 2-8 0-32K ring/packet/1"})
+    EXPECT_NE(hash, hashOf(other)) << other;
+}
+
+TEST(RangeTableText, ErrorsNameLineTextAndWhatIsExpected) {
+  struct Bad {
+    const char* line;
+    const char* quoted;
+    const char* expected;
+  };
+  const char* const ranks = "ranks FIRST-LAST";
+  const char* const bytes = "bytes FIRST-END";
+  const char* const choice = "ALGORITHM/PROTOCOL/CHANNELS";
+  const Bad bads[] = {
+      {"all_reduce 2-8 0-1K", "all_reduce 2-8 0-1K", "COLLECTIVE RANKS BYTES CHOICE..."},
+      {"all_reduce", "all_reduce", "COLLECTIVE RANKS BYTES CHOICE..."},
+      {"allreduce 2-8 0-1K ring/packet/1", "allreduce", "a collective (all_reduce)"},
+      {"all_reduce 2 0-1K ring/packet/1", "2", ranks},
+      {"all_reduce 8-2 0-1K ring/packet/1", "8-2", ranks},
+      {"all_reduce 2-0 0-1K ring/packet/1", "2-0", ranks},
+      {"all_reduce 2K-4K 0-1K ring/packet/1", "2K-4K", ranks},
+      {"all_reduce *-4 0-1K ring/packet/1", "*-4", ranks},
+      {"all_reduce -4 0-1K ring/packet/1", "-4", ranks},
+      {"all_reduce 2- 0-1K ring/packet/1", "2-", ranks},
+      {"all_reduce 0-4 0-1K ring/packet/1", "0-4", "ranks from 1"},
+      {"all_reduce 1-2147483648 0-1K ring/packet/1", "1-2147483648", "ranks from 1"},
+      {"all_reduce 1-99999999999999999999 0-1K ring/packet/1", "1-99999999999999999999", ranks},
+      {"all_reduce 2-8 1K ring/packet/1", "1K", bytes},
+      {"all_reduce 2-8 1K-1K ring/packet/1", "1K-1K", bytes},
+      {"all_reduce 2-8 2K-1K ring/packet/1", "2K-1K", bytes},
+      {"all_reduce 2-8 0-0 ring/packet/1", "0-0", bytes},
+      {"all_reduce 2-8 0-1T ring/packet/1", "0-1T", bytes},
+      {"all_reduce 2-8 0-1KB ring/packet/1", "0-1KB", bytes},
+      {"all_reduce 2-8 0-17179869184G ring/packet/1", "0-17179869184G", bytes},
+      {"all_reduce 2-8 0-1K ring", "ring", choice},
+      {"all_reduce 2-8 0-1K ring/packet", "ring/packet", choice},
+      {"all_reduce 2-8 0-1K ring/packet/1/1", "ring/packet/1/1", choice},
+      {"all_reduce 2-8 0-1K rings/packet/1", "rings/packet/1", choice},
+      {"all_reduce 2-8 0-1K mesh/packet/1", "mesh/packet/1", choice},
+      {"all_reduce 2-8 0-1K nvls/packet/1", "nvls/packet/1", choice},
+      {"all_reduce 2-8 0-1K ring/packets/1", "ring/packets/1", choice},
+      {"all_reduce 2-8 0-1K ring/packet/0", "ring/packet/0", choice},
+      {"all_reduce 2-8 0-1K ring/packet/65", "ring/packet/65", choice},
+      {"all_reduce 2-8 0-1K ring/packet/x", "ring/packet/x", choice},
+      {"all_reduce 2-8 0-1K ring/packet/1 tree", "tree", choice},
+  };
+  for (const Bad& bad : bads) {
+    const std::string text = concat("# a comment\nall_reduce 1-1 0-* ring/packet/1\n", bad.line, "\n");
+    const std::string error = thrownBy(Code::InvalidArgument, [&] { RangeTable::parse(text); });
+    expectContains(error, "range table, line 3: ");
+    expectContains(error, concat('"', bad.quoted, '"'));
+    expectContains(error, bad.expected);
+  }
+}
+
+TEST(RangeTableText, RandomBytesNeverCrash) {
+  std::mt19937 random(99);
+  const std::string start = RangeTable::builtIn().print();
+  const std::string alphabet = "0123456789-*/KMG# \n\tringtreemsh_allrduce^:;,\xff";
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = round % 3 == 0 ? "" : start;
+    for (uint32_t edit = 0; edit < 1 + random() % 40; ++edit) {
+      const size_t at = random() % (text.size() + 1);
+      const char c = round % 2 == 0 ? alphabet[random() % alphabet.size()] : static_cast<char>(random());
+      if (at < text.size() && random() % 2 == 0)
+        text[at] = c;
+      else
+        text.insert(at, 1, c);
+    }
+    const std::string error = thrownBy(Code::InvalidArgument, [&] {
+      const RangeTable table = RangeTable::parse(text);
+      EXPECT_EQ(RangeTable::parse(table.print()).rows(), table.rows());
+    });
+    thrownBy(Code::InvalidArgument, [&] { filter(text, text); });
+  }
+}
+
+TEST(RangeTableText, ComesFromFiles) {
+  const std::string path = testing::TempDir() + concat("range_table_", ::getpid());
+  std::ofstream(path) << "all_reduce 2-* 0-* tree/bulk/4\n";
+  EXPECT_EQ(RangeTable::load(path).rows(), RangeTable::parse("all_reduce 2-* 0-* tree/bulk/4").rows());
+  std::ofstream(path) << "nonsense\n";
+  expectContains(thrownBy(Code::InvalidArgument, [&] { RangeTable::load(path); }), "line 1");
+  std::remove(path.c_str());
+  expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load(path); }), "TOPOCCL_RANGE_TABLE=" + path);
+  expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load("/"); }), "TOPOCCL_RANGE_TABLE=/");
+}
+
+// ---- choices ----
+
+TEST(RangeTablePick, RangesIncludeFirstAndExcludeEnd) {
+  const RangeTable table = RangeTable::parse(
+      "all_reduce 2-4 0-1K mesh_oneshot/packet/1\n"
+      "all_reduce 2-4 1K-* mesh_twoshot/packet/1\n"
+      "all_reduce 5-* 7-8 tree/bulk/4\n"
+      "all_reduce 1-* 0-* ring/packet/1\n");
+  EXPECT_EQ(pick(table, 2, 0), kOneShot);
+  EXPECT_EQ(pick(table, 4, 1023), kOneShot);
+  EXPECT_EQ(pick(table, 4, 1024), kTwoShot);
+  EXPECT_EQ(pick(table, 4, UINT64_MAX), kTwoShot);
+  EXPECT_EQ(pick(table, 1, 0), kRing);
+  EXPECT_EQ(pick(table, 5, 6), kRing);
+  EXPECT_EQ(pick(table, 5, 7), kTree);
+  EXPECT_EQ(pick(table, 5, 8), kRing);
+  EXPECT_EQ(pick(table, INT_MAX, 7), kTree);
+}
+
+TEST(RangeTablePick, TheFirstRowThatMatchesDecides) {
+  const RangeTable table =
+      RangeTable::parse("all_reduce 2-* 0-* mesh_oneshot/packet/1\nall_reduce 2-* 0-* ring/packet/1\n");
+  EXPECT_EQ(pick(table, 2, 0), kOneShot);
+  // Its choices are not allowed: anything allowed serves, but not the next row's.
+  EXPECT_EQ(pick(table, 2, 0, filter("tree,ring", "simple")), (Choice{Algorithm::Ring, Protocol::Bulk, 1}));
+}
+
+TEST(RangeTablePick, FallsBackAlongItsChoices) {
+  const RangeTable table =
+      RangeTable::parse("all_reduce 1-* 0-* mesh_oneshot/packet/1 ring/packet/1 tree/bulk/4\n");
+  EXPECT_EQ(pick(table, 8, 0), kOneShot);
+  EXPECT_EQ(pick(table, 8, 0, filter("^mesh")), kRing);
+  EXPECT_EQ(pick(table, 8, 0, filter("tree")), kTree);
+  EXPECT_EQ(pick(table, 8, 0, filter("", "simple")), kTree);
+  const int many = row(Algorithm::MeshOneShot).maxRanks + 1;
+  EXPECT_EQ(pick(table, many - 1, 0), kOneShot);
+  EXPECT_EQ(pick(table, many, 0), kRing) << "more ranks than the first choice takes";
+}
+
+TEST(RangeTablePick, AnEmptyTableStillFindsSomething) {
+  const RangeTable table = RangeTable::parse("");
+  for (const int ranks : {1, 2, 1000, INT_MAX})
+    for (const char* algo : {"", "ring", "tree", "halving_doubling"})
+      for (const char* proto : {"", "LL", "Simple"}) {
+        const ChoiceFilter allowed = filter(algo, proto);
+        const Choice choice = pick(table, ranks, 100, allowed);
+        EXPECT_TRUE(allowed.allows(choice));
+        EXPECT_LE(ranks, row(choice.algorithm).maxRanks);
+      }
+}
+
+TEST(RangeTablePick, NothingForThatManyRanksIsAnError) {
+  const int many = row(Algorithm::MeshOneShot).maxRanks + 1;
+  const std::string error =
+      thrownBy(Code::InvalidUsage, [&] { pick(RangeTable::builtIn(), many, 0, filter("mesh")); });
+  expectContains(error, "NCCL_ALGO");
+  expectContains(error, concat(many, " ranks"));
+}
+
+TEST(RangeTablePick, TheBuiltInTableCoversEverything) {
+  const RangeTable table = RangeTable::builtIn();
+  for (const int ranks : {1, 2, 3, 8, 9, 1024, 1025, 65536})
+    for (uint64_t bytes = 1; bytes != 0; bytes <<= 1)
+      for (const uint64_t near : {bytes - 1, bytes, bytes + 1})
+        EXPECT_LE(ranks, row(pick(table, ranks, near).algorithm).maxRanks);
+}
+
+// ---- settings ----
+
+uint32_t bits(std::initializer_list<Algorithm> algorithms) {
+  uint32_t result = 0;
+  for (const Algorithm algorithm : algorithms) result |= 1U << static_cast<unsigned>(algorithm);
+  return result;
+}
+
+constexpr uint32_t kPacketBit = 1U << static_cast<unsigned>(Protocol::Packet);
+constexpr uint32_t kBulkBit = 1U << static_cast<unsigned>(Protocol::Bulk);
+const uint32_t kAll = bits({Algorithm::Ring, Algorithm::Tree, Algorithm::MeshOneShot, Algorithm::MeshTwoShot,
+                            Algorithm::HalvingDoubling});
+
+TEST(ChoiceFilterText, AlgorithmsAsNcclWritesThem) {
+  const uint32_t ring = bits({Algorithm::Ring}), tree = bits({Algorithm::Tree});
+  const uint32_t mesh = bits({Algorithm::MeshOneShot, Algorithm::MeshTwoShot});
+  const std::pair<const char*, uint32_t> rows[] = {
+      {"", kAll},
+      {"ring", ring},
+      {"Ring", ring},
+      {"RING,tReE", ring | tree},
+      {"tree,ring,tree", ring | tree},
+      {"mesh", mesh},
+      {"mesh_oneshot", bits({Algorithm::MeshOneShot})},
+      {"halving_doubling", bits({Algorithm::HalvingDoubling})},
+      {"^ring", kAll & ~ring},
+      {"^ring,mesh", kAll & ~ring & ~mesh},
+      {"^NVLS,NVLSTree,CollnetDirect,CollnetChain,PAT", kAll},
+      {"ring,nvls", ring},
+      {"ring,", ring},
+      {",ring,,tree", ring | tree},
+      {"ring;", ring},
+      {"allreduce:ring", ring},
+      {"AllReduce:^ring", kAll & ~ring},
+      {"tree;allreduce:ring", ring},
+      {"broadcast:tree", kAll},
+      {"allgather:pat;reducescatter:pat", kAll},
+      {"allgather:pat;allreduce:ring", ring},
+      {"nvls;allreduce:ring", ring},
+      {"allreduce:tree;reduce:ring;allreduce:ring", ring},
+  };
+  for (const auto& [text, expected] : rows) EXPECT_EQ(filter(text).algorithms, expected) << text;
+}
+
+TEST(ChoiceFilterText, ProtocolsAsNcclWritesThem) {
+  const std::pair<const char*, uint32_t> rows[] = {
+      {"", kPacketBit | kBulkBit},
+      {"LL", kPacketBit},
+      {"LL128", kPacketBit},
+      {"Simple", kBulkBit},
+      {"packet", kPacketBit},
+      {"BULK", kBulkBit},
+      {"LL,Simple", 3},
+      {"^Simple", kPacketBit},
+      {"^LL,LL128", kBulkBit},
+      {"^LL128", 3},
+      {"^LL", 3},
+      {"^packet", kBulkBit},
+      {"allreduce:LL", kPacketBit},
+      {"LL;allreduce:simple", kBulkBit},
+      {"broadcast:LL", 3},
+  };
+  for (const auto& [text, expected] : rows) EXPECT_EQ(filter("", text).protocols, expected) << text;
+}
+
+TEST(ChoiceFilterText, ErrorsNameSettingValueAndWhatIsAllowed) {
+  struct Bad {
+    const char* text;
+    const char* why;
+  };
+  for (const Bad& bad :
+       {Bad{"rings", "unknown name \"rings\""}, Bad{"ring,Foo", "unknown name \"foo\""},
+        Bad{"^foo", "unknown name \"foo\""}, Bad{"ring ", "unknown name \"ring \""},
+        Bad{"^ring,^tree", "unknown name \"^tree\""}, Bad{"alltoall:ring", "unknown collective \"alltoall\""},
+        Bad{":ring", "unknown collective \"\""}, Bad{"broadcast:foo", "unknown name \"foo\""},
+        Bad{"ring;tree", "only the first section may name no collective"},
+        Bad{"allreduce:ring;tree", "only the first section may name no collective"},
+        Bad{"nvls", "leaves nothing"}, Bad{"allreduce:pat,nvls", "leaves nothing"},
+        Bad{"^ring,tree,mesh,halving_doubling", "leaves nothing"}, Bad{",", "leaves nothing"},
+        Bad{"ring;allreduce:", "leaves nothing"}}) {
+    const std::string error = thrownBy(Code::InvalidArgument, [&] { filter(bad.text); });
+    expectContains(error, concat("NCCL_ALGO=", bad.text));
+    expectContains(error, bad.why);
+    expectContains(error, "ring, tree, mesh, mesh_oneshot, mesh_twoshot, halving_doubling");
+  }
+  for (const char* text : {"foo", "LL,foo", "ring", "LL;Simple", "foo:LL", "^LL,LL128,Simple"}) {
+    const std::string error = thrownBy(Code::InvalidArgument, [&] { filter("", text); });
+    expectContains(error, concat("NCCL_PROTO=", text));
+    expectContains(error, "packet (LL, LL128), bulk (Simple)");
+  }
+}
+
+}  // namespace
+}  // namespace topoccl::test
