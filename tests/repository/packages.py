@@ -114,15 +114,16 @@ def header_needs(context):
 
 def without_quoted(text):
     """A script without comments, here-documents and quoted text; commands within "$(...)" stay."""
+    def keep_commands(match):
+        return "QUOTED" + "".join(f"; {command}; " for command in re.findall(r"\$\(([^()]*)\)", match.group(0)))
+
     text = re.sub(r"<<-?\s*['\"]?(\w+)['\"]?.*?^\s*\1$", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"(?:(?<=\s)|^)#[^\n]*", "", text, flags=re.MULTILINE)
     text = text.replace("\\\n", " ")
     text = re.sub(r"'[^']*'", "QUOTED", text)
     text = re.sub(r"(?:^|\bin\b)[ \t]*[\w.* |?-]+\)", "; ", text, flags=re.MULTILINE)  # patterns of case
-    text = re.sub(r"\b\w+\+?=\((?:[^()]|\$\([^()]*\))*\)", "QUOTED", text)  # arrays
+    text = re.sub(r"\b\w+\+?=\((?:[^()]|\$\([^()]*\))*\)", keep_commands, text)  # arrays
     text = re.sub(r"\(\((?:[^()]|\([^()]*\))*\)\)", " QUOTED", text)  # arithmetic
-    def keep_commands(match):
-        return "QUOTED" + "".join(f"; {command}; " for command in re.findall(r"\$\(([^()]*)\)", match.group(0)))
     return re.sub(r'"(?:\\.|\$\([^()]*\)|[^"\\])*"', keep_commands, text)
 
 

@@ -39,6 +39,7 @@ FAULTS = [
     ("packages", "src/base/CMakeLists.txt", "pkg_check_modules(X REQUIRED hidden>=1)", "which package brings hidden"),
     ("packages", "src/base/fault.h", "#include <boost/any.hpp>", "which package brings <boost/any.hpp>"),
     ("packages", "scripts/fault.sh", "#!/bin/bash\ntrue && x=$(hidden --now)", "the program hidden"),
+    ("packages", "scripts/fault.sh", "#!/bin/bash\nx=(legal $(hidden))", "the program hidden"),
     ("shell", "scripts/fault.sh", "#!/bin/bash\nset -euo pipefail", "not executable"),
     ("shell", "scripts/fault.sh", "#!/bin/bash\ntrue", "lacks"),
     ("shell", "scripts/fault", "#!/bin/sh\nif true", "does not parse"),
@@ -57,7 +58,7 @@ LEGAL = [
     ("include_graph", "src/kernels/legal.h", "#include <hwy/highway.h>\n#include <vector>"),
     ("atomics", "src/executor/legal.h", "// std::atomic is not for here"),
     ("atomics", "src/bootstrap/legal.h", "#include <atomic>\nstd::atomic<bool> aborted_;"),
-    ("packages", "scripts/legal.sh", "case $x in a | hidden) echo 'hidden' \"hidden\" ;; esac # hidden"),
+    ("packages", "scripts/legal.sh", "x=(hidden); case $x in a | hidden) echo 'hidden' \"hidden\" ;; esac # hidden"),
     ("links", "docs/legal.md", "`[x](nowhere.md)` [y](https://doi.org/1)"),
     ("words", "docs/legal.md", "in/out/scratch 127.0.0.1 192.0.2.7 ${HOME}/x /proc/self/maps"),
 ]
