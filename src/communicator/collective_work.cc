@@ -58,16 +58,15 @@ BoundSchedule* CollectiveWork::open() {
   return &schedule->bound();
 }
 
-void CollectiveWork::setContext(const OpenSchedule& open) {
+void CollectiveWork::setContext(OpenSchedule& open) {
   const Schedule& schedule = open.schedule();
   const auto ranks = static_cast<uint32_t>(member_->ranks());
-  combine = hostCombine(call_.type, call_.op);
+  combine = call_.combine;
   context = {};
   context.in = static_cast<const unsigned char*>(call_.send);
   context.out = static_cast<unsigned char*>(call_.receive);
   context.elementBytes = static_cast<uint32_t>(elementBytes(call_.type));
-  context.map = makeChunkMap(call_.count, context.elementBytes, schedule.chunks, open.slots().slotBytes,
-                             open.maxSpan());
+  context.map = open.chunkMap(call_.count, context.elementBytes);
   context.call = fingerprint(descriptor_);
   if (call_.op == Operator::Avg && isFloating(call_.type)) {
     context.scaled = true;
@@ -84,6 +83,7 @@ void CollectiveWork::setContext(const OpenSchedule& open) {
     context.offerBytes = kDirectBytes;
   }
   context.guard = member_->guard();
+  context.fencing = member_->fencing();
 }
 
 void CollectiveWork::failed(const BoundSchedule& running) {

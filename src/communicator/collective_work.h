@@ -23,6 +23,7 @@ struct CollectiveCall {
   DataType type = DataType::Float32;
   Operator op = Operator::Sum;
   int root = -1;
+  CombineFunction combine = nullptr;  // hostCombine(type, op)
 };
 
 class CollectiveWork final : public Work {
@@ -40,7 +41,7 @@ class CollectiveWork final : public Work {
   bool expired(std::chrono::milliseconds limit) const;
 
  private:
-  void setContext(const OpenSchedule& schedule);
+  void setContext(OpenSchedule& open);
 
   Member* member_;
   CollectiveCall call_;

@@ -31,6 +31,7 @@ class HandlePool {
     if (free_.empty()) free_.push_back(&all_.emplace_back());
     Communicator* const handle = free_.back();
     free_.pop_back();
+    handle->fencing_ = member->fencing();
     handle->member_ = std::move(member);
     storeRelease(&handle->live_, 1U);
     return handle;
@@ -47,21 +48,44 @@ class HandlePool {
   std::vector<Communicator*> free_;
 };
 
-// A call inside a communicator: keeps destroy and abort from pulling it away.
-class Communicator::Use {
+void Communicator::refuseDead() {
+  throw Error(Code::InvalidArgument, "comm was destroyed or aborted before");
+}
+
+// A query inside a communicator, of any thread: keeps destroy and abort from pulling it away.
+class Communicator::Query {
  public:
-  explicit Use(const Communicator& communicator) : users_(const_cast<uint32_t*>(&communicator.users_)) {
-    fetchAdd(users_, 1U);
-    if (loadAcquire(&communicator.live_) != 0) return;
-    fetchAdd(users_, ~0U);
-    throw Error(Code::InvalidArgument, "comm is being destroyed");
+  explicit Query(const Communicator& communicator) : queries_(const_cast<uint32_t*>(&communicator.queries_)) {
+    fetchAdd(queries_, 1U);
+    if (communicator.live()) return;
+    fetchAdd(queries_, ~0U);
+    refuseDead();
   }
-  ~Use() { fetchAdd(users_, ~0U); }
-  Use(const Use&) = delete;
-  Use& operator=(const Use&) = delete;
+  ~Query() { fetchAdd(queries_, ~0U); }
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
 
  private:
-  uint32_t* users_;
+  uint32_t* queries_;
+};
+
+// A collective inside a communicator. There is one at a time, so a flag does, and the fence can be the
+// frequent side's: end() runs once in a communicator's life.
+class Communicator::Operation {
+ public:
+  explicit Operation(Communicator& communicator) : operation_(&communicator.operation_) {
+    storeRelaxed(operation_, 1U);
+    frequentFence(communicator.fencing_);
+    if (communicator.live()) return;
+    storeRelease(operation_, 0U);
+    refuseDead();
+  }
+  ~Operation() { storeRelease(operation_, 0U); }
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+
+ private:
+  uint32_t* operation_;
 };
 
 namespace {
@@ -119,27 +143,27 @@ bool Communicator::live() const {
 }
 
 int Communicator::rank() const {
-  const Use use(*this);
+  const Query query(*this);
   return member_->rank();
 }
 
 int Communicator::ranks() const {
-  const Use use(*this);
+  const Query query(*this);
   return member_->ranks();
 }
 
 int Communicator::device() const {
-  const Use use(*this);
+  const Query query(*this);
   return member_->device();
 }
 
 Code Communicator::asyncError() const {
-  const Use use(*this);
+  const Query query(*this);
   return member_->failure().code;
 }
 
 void Communicator::finalize() {
-  const Use use(*this);
+  const Operation operation(*this);
   member_->finalize();
 }
 
@@ -151,9 +175,10 @@ void Communicator::abort() {
 }
 
 void Communicator::end(bool aborting) {
-  if (!compareExchange(&live_, 1U, 0U)) throw Error(Code::InvalidArgument, "comm is being destroyed");
+  if (!compareExchange(&live_, 1U, 0U)) refuseDead();
+  rareFence(fencing_);
   if (aborting) member_->requestAbort();
-  while (loadAcquire(&users_) != 0) ::sched_yield();
+  while (loadAcquire(&queries_) != 0 || loadAcquire(&operation_) != 0) ::sched_yield();
   if (aborting)
     member_->fail(Code::InvalidUsage, concat("rank ", member_->rank(), " aborted the communicator"));
   member_->leave();
@@ -163,15 +188,16 @@ void Communicator::end(bool aborting) {
 
 void Communicator::allReduce(const void* send, void* receive, uint64_t count, DataType type, Operator op,
                              void* stream) {
-  const Use use(*this);
+  const Operation operation(*this);
   try {
     if (stream != nullptr)
       throw Error(Code::InvalidArgument,
                   concat("stream is ", stream, "; a rank on a CPU has no streams, it must be NULL"));
-    if (hostCombine(type, op) == nullptr)
+    const CombineFunction combine = hostCombine(type, op);
+    if (combine == nullptr)
       throw Error(Code::InvalidArgument,
                   concat("op ", name(op), " is not supported for datatype ", name(type)));
-    const CollectiveCall call{Collective::AllReduce, send, receive, count, type, op, -1};
+    const CollectiveCall call{Collective::AllReduce, send, receive, count, type, op, -1, combine};
     if (group::open()) return group::addCall(*member_, call);
     member_->run(call);
   } catch (const Error& error) {
@@ -181,7 +207,7 @@ void Communicator::allReduce(const void* send, void* receive, uint64_t count, Da
 }
 
 CallPlan Communicator::explain(const std::string& collective, uint64_t count, DataType type) const {
-  const Use use(*this);
+  const Query query(*this);
   if (collective != name(Collective::AllReduce))
     throw Error(Code::InvalidArgument, concat("collective is \"", collective, "\"; it must be all_reduce"));
   CollectiveCall call;

@@ -52,6 +52,7 @@ void Member::setWaitPolicy() {
   const bool coreEach = node_.cores == 0 || nodeRanks <= node_.cores;
   waitPolicy_.spins = settings_.spin >= 0 ? static_cast<uint32_t>(settings_.spin) : coreEach ? kSpins : 0;
   waitPolicy_.yields = kYields;
+  waitPolicy_.fencing = node_.fencing;
 }
 
 // ---- works ----
@@ -214,6 +215,7 @@ void Member::fail(Code code, const std::string& message) {
   }
   log(Level::Warn, Subsystem::Coll, message);
   compareExchange(node_.memory->poison(), uint64_t{0}, packPoison(nodeRank_, code));
+  rareFence(node_.fencing);
   wakeNode();
   waitUntilUntouched();
   bootstrap_->reportAbort(message);
@@ -225,7 +227,7 @@ void Member::wakeNode() const {
 }
 
 // Peers of this process may be in the middle of a piece that they read from or write to this rank's buffers.
-// The poison is set (a full barrier), so none begins another.
+// The poison is set and everybody fenced, so none begins another.
 void Member::waitUntilUntouched() const {
   for (size_t peer = 0; peer < node_.nodeRanks.size(); ++peer) {
     if (!node_.places[static_cast<size_t>(node_.nodeRanks[peer])].sameProcess) continue;

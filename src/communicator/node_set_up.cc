@@ -25,7 +25,7 @@ struct RankFacts {
   uint64_t tableHash;
   uint64_t nonce;  // the leader's names its node's memory within a process
   uint32_t coreWords;
-  uint32_t unused;
+  uint32_t fences;  // 1: this process can take part in asymmetric fencing
 };
 
 struct RankIntroduction {
@@ -58,7 +58,7 @@ RankIntroduction introduce(const Settings& settings, uint64_t tableHash) {
   RankIntroduction me;
   me.cores = allowedCores();
   me.facts = {
-      hostIdentity(settings.hostId), processToken(), tableHash, 0, static_cast<uint32_t>(me.cores.size()), 0};
+      hostIdentity(settings.hostId), processToken(), tableHash, 0, static_cast<uint32_t>(me.cores.size()), registerForFencing() ? 1U : 0U};
   randomBytes(&me.facts.nonce, sizeof(me.facts.nonce));
   me.settings = agreedText(settings);
   return me;
@@ -105,6 +105,14 @@ int countCores(const std::vector<RankIntroduction>& ranks, const std::vector<int
   return count;
 }
 
+// Ranks that share cores sleep often, and then a fence each is cheaper.
+Fencing chooseFencing(const std::vector<RankIntroduction>& ranks, const NodeSetUp& node) {
+  if (static_cast<int>(node.nodeRanks.size()) > node.cores) return Fencing::Symmetric;
+  for (const int rank : node.nodeRanks)
+    if (ranks[static_cast<size_t>(rank)].facts.fences == 0) return Fencing::Symmetric;
+  return Fencing::Asymmetric;
+}
+
 }  // namespace
 
 NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, uint64_t tableHash,
@@ -135,6 +143,7 @@ NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, uint64_t tab
     node.places.push_back(place);
   }
   node.cores = countCores(ranks, node.nodeRanks);
+  node.fencing = chooseFencing(ranks, node);
   share.leader = node.nodeRanks.front();
   const auto nodeRanks = static_cast<int>(node.nodeRanks.size());
   const bool shared = !share.receivers.empty();

@@ -68,6 +68,13 @@ bool OpenSchedule::connect(Connector& connector) {
   return true;
 }
 
+const ChunkMap& OpenSchedule::chunkMap(uint64_t count, uint32_t elementBytes) {
+  if (mapElementBytes_ != elementBytes || map_.count != count)
+    map_ = makeChunkMap(count, elementBytes, schedule().chunks, slots_.slotBytes, maxSpan_);
+  mapElementBytes_ = elementBytes;
+  return map_;
+}
+
 bool OpenSchedule::connectOne(Connector& connector, size_t index) {
   const Connection& connection = schedule_.connections[index];
   const RingShape shape{slots_.slots, slots_.slotBytes, static_cast<uint32_t>(connection.readers.size())};

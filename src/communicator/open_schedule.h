@@ -36,7 +36,9 @@ class OpenSchedule {
   const Schedule& schedule() const { return bound_ ? bound_->schedule() : schedule_; }
   const Choice& choice() const { return choice_; }
   SlotPlan slots() const { return slots_; }
-  uint32_t maxSpan() const { return maxSpan_; }
+
+  // How a buffer of `count` elements is cut. Kept from call to call: it takes a few divisions.
+  const ChunkMap& chunkMap(uint64_t count, uint32_t elementBytes);
 
  private:
   bool connectOne(Connector& connector, size_t index);
@@ -45,6 +47,8 @@ class OpenSchedule {
   Choice choice_;
   SlotPlan slots_;
   uint32_t maxSpan_;
+  ChunkMap map_;
+  uint32_t mapElementBytes_ = 0;  // 0: map_ is not made yet
   std::vector<Endpoint> endpoints_;
   std::vector<uint8_t> connected_;
   bool announced_ = false;  // this rank's own rings are made

@@ -99,7 +99,7 @@ void Waiter::arm() {
     seen_[i] = loadAcquire(&bells_[i]->bell);
     storeRelaxed(&bells_[i]->sleeping, 1U);
   }
-  fullFence();  // pairs with the fence between a publish and ring()
+  rareFence(policy_.fencing);  // pairs with the fence between a publish and ring()
   armed_ = true;
 }
 

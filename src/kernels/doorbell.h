@@ -1,10 +1,10 @@
 // How a rank that sleeps is woken, and what a waiting rank tells its peers: one line per rank in the memory
 // that all ranks of a node share.
 //
-//   sleeper:    sleeping = 1; full fence; look once more; futex wait on `bell`       (executor/waiter)
-//   publisher:  publish or free a slot; full fence; if sleeping: ++bell, futex wake
+//   sleeper:    sleeping = 1; rare fence; look once more; futex wait on `bell`       (executor/waiter)
+//   publisher:  publish or free a slot; frequent fence; if sleeping: ++bell, futex wake
 //
-// The two fences make it impossible that the sleeper misses the slot and the publisher misses the sleeper.
+// The two fences (fence.h) make it impossible that the sleeper misses the slot and the publisher misses the sleeper.
 #pragma once
 
 #include <cstdint>

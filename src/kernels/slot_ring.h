@@ -166,6 +166,9 @@ class SlotWriter {
       storeRelease(&ring_.header(next_ - 1).sequence, next_);
     else
       storeRelease(ring_.published(), next_);
+    // Readers looked at the next slot's header when it carried an earlier message. To fetch it back now takes
+    // the transfer out of the next message's way: measured, 8 bytes between two cores.
+    prefetchForWrite(&ring_.header(next_));
   }
 
   // Whether every reader has freed all messages before `message`.

@@ -82,6 +82,13 @@ TOPOCCL_HOST_DEVICE inline void streamFence() {
 #endif
 }
 
+// Asks for a cache line that will be written soon, so that the store finds it there.
+TOPOCCL_HOST_DEVICE inline void prefetchForWrite([[maybe_unused]] const void* address) {
+#if defined(__x86_64__) && !defined(__CUDA_ARCH__)
+  __asm__ __volatile__("prefetchw (%0)" : : "r"(address));
+#endif
+}
+
 // Host side only from here on.
 
 // Adds and returns the old value; a full barrier.
