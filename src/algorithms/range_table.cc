@@ -222,7 +222,7 @@ std::string printBytes(uint64_t bytes) {
 
 constexpr std::string_view kBuiltIn = R"(
 all_reduce 1-1 0-*      mesh_oneshot/packet/1
-all_reduce 2-2 0-32K    mesh_oneshot/packet/1 mesh_twoshot/packet/1 ring/packet/1
+all_reduce 2-2 0-64K    mesh_oneshot/packet/1 mesh_twoshot/packet/1 ring/packet/1
 all_reduce 3-8 0-16K    mesh_oneshot/packet/1 mesh_twoshot/packet/1 ring/packet/1
 all_reduce 9-* 0-4K     mesh_oneshot/packet/1 mesh_twoshot/packet/1 ring/packet/1
 all_reduce 2-* 0-*      mesh_twoshot/packet/1 ring/packet/1
