@@ -62,7 +62,7 @@ Request requestOf(uint64_t bytes, Protocol protocol) {
   Request request;
   request.algorithm = bytes <= kOneShotBytes ? Algorithm::MeshOneShot : Algorithm::MeshTwoShot;
   request.protocol = protocol;
-  request.count = bytes_sizeof(float);
+  request.count = bytes / sizeof(float);
   request.slotBytes = 128 << 10;
   request.directBytes = 16 << 10;
   request.streamed = bytes >= kStreamedBytes;

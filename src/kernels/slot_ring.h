@@ -38,6 +38,11 @@ inline constexpr uint32_t kMaxPlacedReaders = 64;
 // Describes the message in a slot. `call` identifies the collective call (its number, kind, count, type,
 // operator, root); chunk and piece catch two ends that disagree on order.
 struct alignas(kLineBytes) SlotHeader {
+  struct Direct {
+    uint64_t placed;        // bit r: reader r's copy was written to the destination it offered
+    const void* reference;  // Reference: where the others find it
+  };
+
   uint64_t sequence;
   uint64_t call;
   uint32_t chunk;
@@ -46,10 +51,7 @@ struct alignas(kLineBytes) SlotHeader {
   SlotKind kind;
   union {
     unsigned char payload[kInlineBytes];  // Inline
-    struct {
-      uint64_t placed;        // bit r: reader r's copy was written to the destination it offered
-      const void* reference;  // Reference: where the others find it
-    } direct;
+    Direct direct;
   };
 };
 static_assert(sizeof(SlotHeader) == kLineBytes);

@@ -54,7 +54,7 @@ TEST_P(AllReduce, OneThreadDrivesAllRanks) {
   Request request = this->request();
   request.op = Operator::Avg;
   int call = 0;
-  for (const uint64_t count : {1, 1009, 30011}) {
+  for (const uint64_t count : std::initializer_list<uint64_t>{1, 1009, 30011}) {
     request.count = count;
     for (const bool inPlace : {false, true}) expectExact(node, ranks(), request, inPlace, call++, true);
   }
@@ -66,7 +66,7 @@ TEST_P(AllReduce, SeveralChannelsAndStreamedResults) {
   request.channels = 3;
   request.streamed = true;
   int call = 0;
-  for (const uint64_t count : {5, 30011}) {
+  for (const uint64_t count : std::initializer_list<uint64_t>{5, 30011}) {
     request.count = count;
     for (const bool inPlace : {false, true}) expectExact(node, ranks(), request, inPlace, call++);
   }

@@ -136,7 +136,7 @@ TEST_P(DirectAccess, AnIndirectConnectionStagesEverything) {
 
 TEST_P(DirectAccess, UpTo32BytesTravelInTheHeader) {
   for (const bool reduces : {false, true})
-    for (const uint64_t count : {0, 1, 31, 32, 33, 64}) {
+    for (const uint64_t count : std::initializer_list<uint64_t>{0, 1, 31, 32, 33, 64}) {
       Pair pair(plan(reduces));
       Call call(pair, count);
       call.start();
@@ -178,7 +178,7 @@ TEST_P(DirectAccess, ManyPiecesThroughFewSlots) {
       many.chunks = 3;
       many.slotBytes = 192;
       Pair pair(many);
-      for (const uint64_t count : {1000, 5003}) {
+      for (const uint64_t count : std::initializer_list<uint64_t>{1000, 5003}) {
         Call call(pair, count, directBytes);
         call.start();
         Progress sender = Progress::Moved, receiver = Progress::Moved;

@@ -72,7 +72,7 @@ class BadWire : public testing::TestWithParam<Parameters> {
   static void tryFaults(Fault kind, const Check& check) {
     int hits = 0;
     for (const int from : {0, 2})
-      for (const uint64_t message : {0, 1, 3}) {
+      for (const uint64_t message : std::initializer_list<uint64_t>{0, 1, 3}) {
         OneFault fault(kind, from, message);
         NodeRanks node(kRanks, Transport::Faulty, fault.policy(),
                        {.waiting = {}, .patience = std::chrono::milliseconds(150)});

@@ -161,12 +161,13 @@ class GroupMachine : public testing::TestWithParam<Protocol> {
 
 TEST_P(GroupMachine, CopiesAndReduces) {
   for (const bool reduces : {false, true})
-    for (const uint64_t count : {0, 1, 7, 9, 64, 257}) expectExact({.count = count, .reduces = reduces});
+    for (const uint64_t count : std::initializer_list<uint64_t>{0, 1, 7, 9, 64, 257})
+      expectExact({.count = count, .reduces = reduces});
 }
 
 TEST_P(GroupMachine, CopiesAndReducesWithoutSlots) {
   for (const bool reduces : {false, true})
-    for (const uint64_t count : {1, 300})
+    for (const uint64_t count : std::initializer_list<uint64_t>{1, 300})
       expectExact({.count = count, .chunks = 3, .reduces = reduces, .directBytes = 64, .slots = 4});
 }
 
@@ -174,7 +175,7 @@ TEST_P(GroupMachine, CopiesAndReducesWithoutSlots) {
 // of every chunk is an extent of its own.
 TEST_P(GroupMachine, MovesSpansOfManyPieces) {
   for (const bool reduces : {false, true})
-    for (const uint64_t count : {0, 5, 300})
+    for (const uint64_t count : std::initializer_list<uint64_t>{0, 5, 300})
       expectExact({.count = count, .chunks = 8, .span = 4, .reduces = reduces, .slotBytes = 256});
 }
 
