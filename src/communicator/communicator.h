@@ -2,8 +2,8 @@
 // topoccl::Error; nothing here checks for NULL outputs, the boundary did.
 //
 // A handle is never given back to the allocator: handles of destroyed communicators stay readable, are
-// recognised as dead, and are used again by later communicators. One thread at a time may call collectives and
-// finalize() on a communicator; everything else may come from other threads meanwhile.
+// recognised as dead, and are used again by later communicators. One thread at a time may call collectives
+// and finalize() on a communicator; everything else may come from other threads meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -73,7 +73,7 @@ class Communicator {
   [[noreturn]] static void refuseDead();
 
   std::unique_ptr<Member> member_;
-  uint32_t live_ = 0;   // 1 between init and destroy or abort
+  uint32_t live_ = 0;       // 1 between init and destroy or abort
   uint32_t queries_ = 0;    // calls of any thread inside ...
   uint32_t operation_ = 0;  // ... and 1 while a collective is: see Operation
   Fencing fencing_ = Fencing::Symmetric;

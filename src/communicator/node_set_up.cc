@@ -58,7 +58,8 @@ RankIntroduction introduce(const Settings& settings, uint64_t tableHash) {
   RankIntroduction me;
   me.cores = allowedCores();
   me.facts = {
-      hostIdentity(settings.hostId), processToken(), tableHash, 0, static_cast<uint32_t>(me.cores.size()), registerForFencing() ? 1U : 0U};
+      hostIdentity(settings.hostId), processToken(), tableHash, 0, static_cast<uint32_t>(me.cores.size()),
+      registerForFencing() ? 1U : 0U};
   randomBytes(&me.facts.nonce, sizeof(me.facts.nonce));
   me.settings = agreedText(settings);
   return me;

@@ -20,8 +20,8 @@
 namespace topoccl {
 
 struct WaitPolicy {
-  uint32_t spins = 0;   // looks before the first yield
-  uint32_t yields = 8;  // looks, with a yield each, before the first sleep
+  uint32_t spins = 0;                    // looks before the first yield
+  uint32_t yields = 8;                   // looks, with a yield each, before the first sleep
   Fencing fencing = Fencing::Symmetric;  // as the publishers that may ring
 };
 

@@ -4,7 +4,8 @@
 //   sleeper:    sleeping = 1; rare fence; look once more; futex wait on `bell`       (executor/waiter)
 //   publisher:  publish or free a slot; frequent fence; if sleeping: ++bell, futex wake
 //
-// The two fences (fence.h) make it impossible that the sleeper misses the slot and the publisher misses the sleeper.
+// The two fences (fence.h) make it impossible that the sleeper misses the slot and the publisher misses the
+// sleeper.
 #pragma once
 
 #include <cstdint>
