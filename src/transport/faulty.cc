@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "kernels/sync.h"
+
 namespace topoccl {
 
 namespace {
@@ -45,7 +47,7 @@ FaultyConnector::FaultyConnector(std::unique_ptr<Connector> inner, int rank, Doo
     : inner_(std::move(inner)), rank_(rank), bells_{doorbell}, policy_(std::move(policy)) {}
 
 FaultyConnector::~FaultyConnector() {
-  stop_.store(true);
+  storeRelease(&stop_, 1U);
   for (auto& line : lines_) line->thread.join();
 }
 
@@ -70,7 +72,7 @@ bool FaultyConnector::connect(const ConnectionPlan& plan, Endpoint& endpoint) {
 }
 
 void FaultyConnector::carry(Line& line) {
-  for (uint64_t message = 0; !stop_.load();) {
+  for (uint64_t message = 0; loadAcquire(&stop_) == 0;) {
     if (!line.pump.ready()) {
       std::this_thread::yield();
       continue;

@@ -2,7 +2,6 @@
 // corrupts slots on demand. It never reorders them: no transport may.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -49,7 +48,7 @@ class FaultyConnector : public Connector {
   int rank_;
   Doorbell* bells_[1];
   FatePolicy policy_;
-  std::atomic<bool> stop_{false};
+  uint32_t stop_ = 0;  // set once, for all pumps
   std::vector<std::unique_ptr<Line>> lines_;
 };
 
