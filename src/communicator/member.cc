@@ -23,6 +23,11 @@ RangeTable loadTable(const Settings& settings) {
   return settings.rangeTable.empty() ? RangeTable::builtIn() : RangeTable::load(settings.rangeTable);
 }
 
+SlotWishes slotWishes(const Settings& settings) {
+  return {static_cast<uint32_t>(settings.slots), static_cast<uint64_t>(settings.slotBytes),
+          static_cast<uint64_t>(settings.bufferBytes)};
+}
+
 uint64_t packPoison(int nodeRank, Code code) {
   return static_cast<uint64_t>(nodeRank + 1) | static_cast<uint64_t>(code) << 32;
 }
@@ -50,7 +55,9 @@ Member::~Member() = default;
 void Member::setWaitPolicy() {
   const auto nodeRanks = static_cast<int>(node_.nodeRanks.size());
   const bool coreEach = node_.cores == 0 || nodeRanks <= node_.cores;
-  waitPolicy_.spins = settings_.spin >= 0 ? static_cast<uint32_t>(settings_.spin) : coreEach ? kSpins : 0;
+  waitPolicy_.spins = coreEach ? kSpins : 0;
+  if (settings_.spin >= 0)
+    waitPolicy_.spins = static_cast<uint32_t>(std::min<int64_t>(settings_.spin, UINT32_MAX));
   waitPolicy_.yields = kYields;
   waitPolicy_.fencing = node_.fencing;
 }
@@ -97,8 +104,7 @@ OpenSchedule* Member::open(const Choice& choice) {
     if (layout.channels.empty()) layout = flatLayout(ranks(), choice.channels);
     Schedule schedule = algorithm.emit(layout, rank());
     const uint32_t sends = algorithm.sendConnections(ranks()) * static_cast<uint32_t>(choice.channels);
-    const SlotPlan slots = planSlots(schedule, sends, static_cast<uint32_t>(settings_.slots),
-                                     static_cast<uint32_t>(settings_.slotBytes));
+    const SlotPlan slots = planSlots(schedule, sends, slotWishes(settings_));
     entry = std::make_unique<OpenSchedule>(std::move(schedule), choice, slots);
     log(Level::Info, Subsystem::Coll, "rank ", rank(), " opens ", name(choice.algorithm), '/',
         name(choice.protocol), '/', choice.channels, " with ", slots.slots, " slots of ", slots.slotBytes,
@@ -113,7 +119,7 @@ CallPlan Member::explain(const CollectiveCall& call) const {
   const Schedule schedule = algorithm.emit(flatLayout(ranks(), choice.channels), rank());
   const SlotPlan slots =
       planSlots(schedule, algorithm.sendConnections(ranks()) * static_cast<uint32_t>(choice.channels),
-                static_cast<uint32_t>(settings_.slots), static_cast<uint32_t>(settings_.slotBytes));
+                slotWishes(settings_));
   CallPlan plan{name(choice.algorithm), name(choice.protocol),         "",
                 choice.channels,        static_cast<int>(slots.slots), slots.slotBytes};
   for (const char* transport : {"in-process", "shm"}) {

@@ -29,14 +29,17 @@ uint64_t connectionKey(const Connection& connection, const Choice& choice) {
 
 }  // namespace
 
-SlotPlan planSlots(const Schedule& schedule, uint32_t sendConnections, uint32_t slots, uint32_t slotBytes) {
+SlotPlan planSlots(const Schedule& schedule, uint32_t sendConnections, const SlotWishes& wishes) {
   SlotPlan plan;
-  plan.slots = std::bit_ceil(std::max(slots == 0 ? kSlots : slots, schedule.minSlots));
+  plan.slots = std::bit_ceil(std::max(wishes.slots == 0 ? kSlots : wishes.slots, schedule.minSlots));
   const uint64_t unit = uint64_t{kGranuleBytes} * maxSpan(schedule);
-  uint64_t wanted = slotBytes;
+  uint64_t wanted = wishes.slotBytes;
   if (wanted == 0) {
-    const uint64_t fair = kRingBudget / std::max(1U, sendConnections) / plan.slots;
-    wanted = std::clamp(std::bit_floor(std::max<uint64_t>(fair, 1)), kSmallestGranules * unit, kLargestSlot);
+    uint64_t ring = kRingBudget / std::max(1U, sendConnections);
+    if (wishes.ringBytes != 0) ring = std::min(ring, wishes.ringBytes);
+    const uint64_t fair = ring / plan.slots;
+    wanted = std::max(std::min(std::bit_floor(std::max<uint64_t>(fair, 1)), kLargestSlot),
+                      kSmallestGranules * unit);
   }
   const uint64_t rounded = std::max(wanted / unit, uint64_t{1}) * unit;
   if (rounded > UINT32_MAX / 2)

@@ -20,10 +20,17 @@ struct SlotPlan {
   uint32_t slotBytes = 0;
 };
 
+// What the settings say; 0 = nothing.
+struct SlotWishes {
+  uint32_t slots = 0;
+  uint64_t slotBytes = 0;
+  uint64_t ringBytes = 0;  // at most that many bytes of slots per ring; ignored where slotBytes is given
+};
+
 // Sizes rings so that one algorithm's take at most kRingBudget of a rank's region, whatever the ranks.
-// `slots` and `slotBytes` are wishes, 0 = none: a power of two of slots, whole granules for every chunk of a
-// step's span. Throws InvalidUsage when even the smallest slots don't fit.
-SlotPlan planSlots(const Schedule& schedule, uint32_t sendConnections, uint32_t slots, uint32_t slotBytes);
+// A ring gets a power of two of slots, and a slot takes whole granules for every chunk of a step's span.
+// Throws InvalidArgument when slots get too large.
+SlotPlan planSlots(const Schedule& schedule, uint32_t sendConnections, const SlotWishes& wishes);
 
 class OpenSchedule {
  public:
