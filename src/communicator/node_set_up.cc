@@ -114,6 +114,31 @@ Fencing chooseFencing(const std::vector<RankIntroduction>& ranks, const NodeSetU
   return Fencing::Asymmetric;
 }
 
+// Who lives where, seen from `rank`.
+struct Neighbours {
+  NodeShare share;
+  int firstOfProcess = -1;  // lowest rank of this rank's process
+  int processRanks = 0;     // ranks of this rank's process
+};
+
+Neighbours findNeighbours(const std::vector<RankIntroduction>& ranks, int rank, NodeSetUp& node) {
+  const RankFacts& me = ranks[static_cast<size_t>(rank)].facts;
+  Neighbours found;
+  std::set<uint64_t> processes;
+  for (int peer = 0; peer < static_cast<int>(ranks.size()); ++peer) {
+    const RankFacts& facts = ranks[static_cast<size_t>(peer)].facts;
+    node.places.emplace_back();
+    if (facts.host != me.host) continue;
+    node.places.back() = {static_cast<int>(node.nodeRanks.size()), facts.process == me.process};
+    node.nodeRanks.push_back(peer);
+    if (processes.insert(facts.process).second && processes.size() > 1) found.share.receivers.push_back(peer);
+    if (facts.process != me.process) continue;
+    if (found.processRanks++ == 0) found.firstOfProcess = peer;
+  }
+  found.share.leader = node.nodeRanks.front();
+  return found;
+}
+
 }  // namespace
 
 NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, uint64_t tableHash,
@@ -125,38 +150,20 @@ NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, uint64_t tab
   checkAgreement(ranks);
 
   NodeSetUp node;
-  const RankFacts& me = ranks[static_cast<size_t>(bootstrap.rank())].facts;
-  std::set<uint64_t> processes;
-  NodeShare share;
-  int firstOfMine = -1;  // of this rank's process
-  int usersOfMine = 0;
-  for (int rank = 0; rank < bootstrap.ranks(); ++rank) {
-    const RankFacts& peer = ranks[static_cast<size_t>(rank)].facts;
-    RankPlace place;
-    if (peer.host == me.host) {
-      place = {static_cast<int>(node.nodeRanks.size()), peer.process == me.process};
-      node.nodeRanks.push_back(rank);
-      const bool firstOfProcess = processes.insert(peer.process).second;
-      if (firstOfProcess && node.nodeRanks.size() > 1) share.receivers.push_back(rank);
-      if (place.sameProcess && firstOfMine < 0) firstOfMine = rank;
-      usersOfMine += place.sameProcess ? 1 : 0;
-    }
-    node.places.push_back(place);
-  }
+  const Neighbours neighbours = findNeighbours(ranks, bootstrap.rank(), node);
   node.cores = countCores(ranks, node.nodeRanks);
   node.fencing = chooseFencing(ranks, node);
-  share.leader = node.nodeRanks.front();
-  const auto nodeRanks = static_cast<int>(node.nodeRanks.size());
-  const bool shared = !share.receivers.empty();
 
-  // Collective, so every rank calls it; the process's first rank gets the file and maps it for all.
+  // Collective, so every rank calls it; each process's first rank gets the file and maps it for all of them.
+  const auto nodeRanks = static_cast<int>(node.nodeRanks.size());
+  const bool shared = !neighbours.share.receivers.empty();
   MemoryFile file = shareOnNode(
-      bootstrap, share, [&] { return NodeMemory::make(nodeRanks, shared); }, wait);
+      bootstrap, neighbours.share, [&] { return NodeMemory::make(nodeRanks, shared); }, wait);
   std::function<std::shared_ptr<NodeMemory>()> make;
-  if (bootstrap.rank() == firstOfMine)
+  if (bootstrap.rank() == neighbours.firstOfProcess)
     make = [&] { return std::make_shared<NodeMemory>(std::move(file), nodeRanks); };
-  const uint64_t key = ranks[static_cast<size_t>(share.leader)].facts.nonce;
-  node.memory = sharedNodeMemory(key, usersOfMine, make, wait);
+  const uint64_t key = ranks[static_cast<size_t>(neighbours.share.leader)].facts.nonce;
+  node.memory = sharedNodeMemory(key, neighbours.processRanks, make, wait);
   bootstrap.barrier();
   return node;
 }

@@ -59,12 +59,12 @@ struct MachineFailure {
 
 // Mover: void combine(const CombineArgs&), void copy(const CombineArgs&) (count in bytes), done by the group;
 // when they return, the whole group is done.
-template <class Group, class Mover>
+template <Group Threads, class Mover>
 class MemoryMachine {
  public:
   // `inputs` and `outputs` hold an address per operand of the widest step; outputs also one per reader that
   // may have offered a destination.
-  TOPOCCL_HOST_DEVICE MemoryMachine(Group group, Endpoint* endpoints, const void** inputs, void** outputs)
+  TOPOCCL_HOST_DEVICE MemoryMachine(Threads group, Endpoint* endpoints, const void** inputs, void** outputs)
       : group_(group), endpoints_(endpoints), inputs_(inputs), outputs_(outputs) {}
 
   TOPOCCL_HOST_DEVICE void start(const CallContext& context, Mover mover) {
@@ -366,7 +366,7 @@ class MemoryMachine {
 #endif
   }
 
-  Group group_;
+  Threads group_;
   Mover mover_{};
   Endpoint* endpoints_;
   const void** inputs_;

@@ -3,6 +3,7 @@
 
 #include "kernels/combine.h"
 #include "kernels/cuda/block_group.cuh"
+#include "kernels/memory_machine.h"
 #include "kernels/portable_combine.h"
 #include "schedule/chunk_map.h"
 #include "schedule/stepper.h"
@@ -67,5 +68,34 @@ __global__ void stepKernel(ScheduleView schedule, const uint8_t* in, uint8_t* ou
     if (threadIdx.x == 0) steps[lane] = result.state == LaneState::Done ? result.steps : 0;
   }
 }
+
+// The machine that moves data, by a block: slot rings, references, offers and all.
+template <class Element, class Op>
+struct BlockMover {
+  __device__ void combine(const CombineArgs& args) const { portableCombine<Element, Op>(args, BlockGroup()); }
+  __device__ void copy(const CombineArgs& args) const { portableCombine<Raw<uint8_t>, First>(args, BlockGroup()); }
+};
+
+template <class Element, class Op>
+using BlockMachine = MemoryMachine<BlockGroup, BlockMover<Element, Op>>;
+
+// The block shares the machine and its address arrays; each thread keeps its own cursor, all alike.
+template <class Element, class Op>
+__global__ void scheduleKernel(ScheduleView schedule, BlockMachine<Element, Op>* machine, CallContext context,
+                               uint32_t* done) {
+  if (threadIdx.x == 0) machine->start(context, {});
+  __syncthreads();
+  for (uint32_t lane = 0; lane < schedule.laneCount; ++lane) {
+    LaneCursor cursor;
+    LaneState state = LaneState::Waiting;
+    while (state == LaneState::Waiting) state = advance(schedule, lane, cursor, *machine).state;
+    if (threadIdx.x == 0) done[lane] = state == LaneState::Done ? 1 : 0;
+  }
+}
+
+template __global__ void scheduleKernel<Float32, Sum>(ScheduleView, BlockMachine<Float32, Sum>*, CallContext,
+                                                      uint32_t*);
+template __global__ void scheduleKernel<Bfloat16, Max>(ScheduleView, BlockMachine<Bfloat16, Max>*, CallContext,
+                                                       uint32_t*);
 
 }  // namespace topoccl
