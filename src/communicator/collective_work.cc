@@ -52,10 +52,16 @@ BoundSchedule* CollectiveWork::open() {
     member_->post(descriptor_);
     posted_ = true;
   }
-  OpenSchedule* const schedule = member_->open(call_);
-  if (schedule == nullptr) return nullptr;
-  setContext(*schedule);
-  return &schedule->bound();
+  try {
+    OpenSchedule* const schedule = member_->open(call_);
+    if (schedule == nullptr) return nullptr;
+    setContext(*schedule);
+    return &schedule->bound();
+  } catch (const Error& error) {
+    // Peers wait for this rank's part.
+    member_->fail(error.code(), concat("rank ", member_->rank(), ": ", error.what()));
+    throw;
+  }
 }
 
 void CollectiveWork::setContext(OpenSchedule& open) {

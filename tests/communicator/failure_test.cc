@@ -168,6 +168,18 @@ TEST(Death, OfAPeerIsReported) {
   }
 }
 
+// Slots that fit no region: found when the first call makes its rings.
+TEST(Connections, WithoutRoomFailTheCallOnEveryRank) {
+  const Environment environment{{"TOPOCCL_SLOT_BYTES", std::to_string(64 << 20)}};
+  const ncclUniqueId id = newId();
+  onThreads(3, [&](int rank) {
+    const Comm comm(id, 3, rank);
+    EXPECT_NE(call(comm, 1000), ncclSuccess);
+    EXPECT_TRUE(contains(lastError(), "TOPOCCL_SLOT_BYTES") || contains(lastError(), "gave up")) << lastError();
+    EXPECT_NE(call(comm, 1000), ncclSuccess) << "a poisoned communicator must refuse";
+  });
+}
+
 TEST(Settings, OfBadValueAreRefusedByName) {
   for (const auto& [name, value] :
        std::vector<std::pair<const char*, std::string>>{{"NCCL_ALGO", "circle"},
