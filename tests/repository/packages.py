@@ -44,8 +44,8 @@ HEADERS = {
 SYSTEM_HEADER = re.compile(
     r"\w+$|(?:sys|linux|netinet|arpa|net|bits|asm)/|"
     r"(?:assert|ctype|dirent|dlfcn|elf|errno|execinfo|fcntl|fenv|float|getopt|grp|ifaddrs|immintrin|inttypes|limits"
-    r"|link|locale|malloc|math|netdb|poll|pthread|pwd|sched|semaphore|setjmp|signal|spawn|stdarg|stdatomic|stdbool|stddef"
-    r"|stdint|stdio|stdlib|string|strings|termios|time|unistd|wchar|x86intrin|arm_neon)\.h$")
+    r"|link|locale|malloc|math|netdb|poll|pthread|pwd|regex|sched|semaphore|setjmp|signal|spawn|stdarg|stdatomic|stdbool"
+    r"|stddef|stdint|stdio|stdlib|string|strings|termios|time|unistd|wchar|x86intrin|arm_neon)\.h$")
 CUDA_HEADER = re.compile(r"(?:cuda|nccl|nvml|cub/|cuda/)")
 
 TOOLS = {
@@ -96,7 +96,7 @@ def cmake_needs(context):
 def own_headers(context):
     """Names by which the project's own headers may be included."""
     own = set()
-    for path in context.files(suffixes={".h", ".cuh", ".cc", ".inc"}):
+    for path in context.files(suffixes=c.C_AND_CPP_SUFFIXES):
         own.add(path.name)
         own.update("/".join(path.parts[i:]) for i in range(len(path.parts)))
     return own
@@ -157,7 +157,7 @@ def check(context):
             findings.append(f"{path}:{line}: {name} comes from {package}, which scripts/packages.txt lacks")
 
     for path, line, name in cmake_needs(context):
-        if name not in CMAKE_OPTIONAL:
+        if name not in CMAKE_OPTIONAL and not CUDA_HEADER.match(name):
             need(path, line, name, package_of(CMAKE_PACKAGES, name))
     for path, line, name in header_needs(context):
         need(path, line, f"<{name}>", package_of(HEADERS, name))

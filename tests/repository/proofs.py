@@ -60,6 +60,7 @@ LEGAL = [
     ("atomics", "src/bootstrap/legal.h", "#include <atomic>\nstd::atomic<bool> aborted_;"),
     ("packages", "scripts/legal.sh", "x=(hidden); case $x in a | hidden) echo 'hidden' \"hidden\" ;; esac # hidden"),
     ("links", "docs/legal.md", "`[x](nowhere.md)` [y](https://doi.org/1)"),
+    ("words", "tests/legal.cc", 'char name[] = "/tmp/legal.XXXXXX";'),
     ("words", "docs/legal.md", "in/out/scratch 127.0.0.1 192.0.2.7 ${HOME}/x /proc/self/maps"),
 ]
 COPIED = ("src", "include", "scripts", "cmake", "tests", "docs")

@@ -37,8 +37,8 @@ def check(context):
     if not shutil.which("shellcheck"):
         print("shellcheck is not installed: scripts were only parsed")
         return findings
-    result = subprocess.run(["shellcheck", "-x", "--severity=warning", "--format=gcc", *map(str, scripts(context))], cwd=context.root,
-                            capture_output=True, text=True, check=False)
+    result = subprocess.run(["shellcheck", "-x", "--severity=warning", "--format=gcc", *map(str, scripts(context))],
+                            cwd=context.root, capture_output=True, text=True, check=False)
     return findings + result.stdout.splitlines()
 
 

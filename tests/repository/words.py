@@ -7,12 +7,14 @@ import re
 
 import check as c
 
-SYSTEM_FOLDERS = {"usr", "etc", "proc", "sys", "dev", "bin", "sbin", "lib", "opt", "run", "var", "self"}  # self: of /proc
+SYSTEM_FOLDERS = {"usr", "etc", "proc", "sys", "dev", "bin", "sbin", "lib", "opt", "run", "var"} | {"self"}  # of /proc
 PUBLIC_HOSTS = {"www.apache.org", "www.w3.org", "doi.org", "arxiv.org", "github.com"}
-TEXT_SUFFIXES = c.C_AND_CPP_SUFFIXES | {"", ".md", ".txt", ".cmake", ".json", ".py", ".sh", ".dot", ".svg", ".xml", ".in"}
+TEXT_SUFFIXES = c.C_AND_CPP_SUFFIXES | {
+    "", ".md", ".txt", ".cmake", ".json", ".py", ".sh", ".dot", ".svg", ".xml", ".in"}
 
 # A path starts after white space, a quote or "=", so that "in/out" and "${root}/x" are none.
 ABSOLUTE_PATH = re.compile(r"""(?:^|[\s"'`=(<\[])/([A-Za-z][\w.-]*)/[\w.${]""", re.MULTILINE)
+TEMPORARY_NAME = re.compile(r"/tmp/[\w.-]*XXXXXX")  # for mkdtemp: the same on every machine
 URL = re.compile(r"\b(?:https?|ftp|git|ssh)://([^\s/\"'<>)`]+)")
 ADDRESS = re.compile(r"(?<![\w.-])(\d{1,3}(?:\.\d{1,3}){3})(?![\w.-])")
 
@@ -30,7 +32,7 @@ def names_a_machine(text, path):
 
 
 def findings_in(path, text):
-    for match in ABSOLUTE_PATH.finditer(text):
+    for match in ABSOLUTE_PATH.finditer(TEMPORARY_NAME.sub(lambda name: " " * len(name.group(0)), text)):
         if match.group(1) not in SYSTEM_FOLDERS:
             yield match.start(1), f"absolute path /{match.group(1)}/..."
     for match in URL.finditer(text):
