@@ -9,7 +9,7 @@ namespace {
 
 std::map<std::string, std::string> factsOf(const char* program) {
   std::map<std::string, std::string> facts;
-  std::FILE* pipe = popen(program, "r");
+  std::FILE* pipe = popen(("'" + std::string(program) + "'").c_str(), "r");  // paths may hold spaces
   char name[128];
   char value[64];
   while (std::fscanf(pipe, "%127s %63s", name, value) == 2) facts[name] = value;

@@ -22,7 +22,7 @@ std::string outputOf(const std::string& command) {
 // Symbol -> nm's letter.
 std::map<std::string, char> exportsOf(const std::string& library) {
   std::map<std::string, char> symbols;
-  std::istringstream lines(outputOf("nm -D --defined-only --demangle " + library));
+  std::istringstream lines(outputOf("nm -D --defined-only --demangle '" + library + "'"));
   for (std::string line; std::getline(lines, line);) {
     // "ADDRESS LETTER NAME"; names may hold spaces.
     const size_t letter = line.find(' ') + 1;
@@ -79,7 +79,7 @@ TEST(Exports, LibtopocclExportsItsInterfacesOnly) {
 }
 
 TEST(Exports, LibncclHasNcclsNameAndFindsLibtopocclBesideIt) {
-  const std::string dynamic = outputOf("readelf -d " LIBNCCL);
+  const std::string dynamic = outputOf("readelf -d '" LIBNCCL "'");
   EXPECT_NE(dynamic.find("soname: [libnccl.so.2]"), std::string::npos) << dynamic;
   EXPECT_NE(dynamic.find("runpath: [$ORIGIN]"), std::string::npos) << dynamic;
   EXPECT_NE(dynamic.find("Shared library: [libtopoccl.so."), std::string::npos) << dynamic;

@@ -28,6 +28,9 @@ std::string readAll(std::FILE* file) {
   return text;
 }
 
+// The program as a word of a shell command: its path may hold spaces.
+#define PERF_QUOTED "\"" ALL_REDUCE_PERF "\""
+
 Outcome shell(const std::string& command) {
   std::FILE* errors = std::tmpfile();
   std::FILE* pipe = popen((command + " 2>&" + std::to_string(fileno(errors))).c_str(), "r");
@@ -54,7 +57,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 Outcome perf(const std::string& arguments, const std::string& environment = "") {
-  return shell("env " + environment + " " ALL_REDUCE_PERF " -n 2 " + arguments);
+  return shell("env " + environment + " " PERF_QUOTED " -n 2 " + arguments);
 }
 
 struct TableRow {
@@ -190,7 +193,7 @@ TEST(AllReducePerf, RunsUnderTorchrunsVariables) {
 TEST(AllReducePerf, RunsUnderMpirun) {
   if (shell("command -v mpirun").code != 0) GTEST_SKIP() << "no mpirun here";
   const std::string root = geteuid() == 0 ? "--allow-run-as-root " : "";
-  const Outcome run = shell("mpirun " + root + "--oversubscribe -np 3 " ALL_REDUCE_PERF " -b 64 -e 64 -n 2");
+  const Outcome run = shell("mpirun " + root + "--oversubscribe -np 3 " PERF_QUOTED " -b 64 -e 64 -n 2");
   if (contains(run.errors, "unrecognized argument")) GTEST_SKIP() << "mpirun is not Open MPI's";
   EXPECT_EQ(run.code, 0) << run.text << run.errors;
   EXPECT_EQ(countOf(run.text, "#  Rank "), 3) << run.text << run.errors;
@@ -291,7 +294,7 @@ TEST(AllReducePerf, ASignalToTheParentReachesTheRanks) {
 }
 
 TEST(AllReducePerf, AStuckRankRunsIntoTheTimeout) {
-  const Outcome run = shell("sh -c '" ALL_REDUCE_PERF
+  const Outcome run = shell("sh -c '" PERF_QUOTED
                             " --ranks 2 -b 8 -e 8 -N 0 -T 1 & parent=$!; sleep 0.5; "
                             "kill -STOP $(pgrep -n -P $parent); wait $parent'");
   EXPECT_EQ(run.code, 4) << run.text.substr(0, 2000);

@@ -175,7 +175,8 @@ TEST(Connections, WithoutRoomFailTheCallOnEveryRank) {
   onThreads(3, [&](int rank) {
     const Comm comm(id, 3, rank);
     EXPECT_NE(call(comm, 1000), ncclSuccess);
-    EXPECT_TRUE(contains(lastError(), "TOPOCCL_SLOT_BYTES") || contains(lastError(), "gave up")) << lastError();
+    EXPECT_TRUE(contains(lastError(), "TOPOCCL_SLOT_BYTES") || contains(lastError(), "gave up"))
+        << lastError();
     EXPECT_NE(call(comm, 1000), ncclSuccess) << "a poisoned communicator must refuse";
   });
 }

@@ -73,7 +73,9 @@ __global__ void stepKernel(ScheduleView schedule, const uint8_t* in, uint8_t* ou
 template <class Element, class Op>
 struct BlockMover {
   __device__ void combine(const CombineArgs& args) const { portableCombine<Element, Op>(args, BlockGroup()); }
-  __device__ void copy(const CombineArgs& args) const { portableCombine<Raw<uint8_t>, First>(args, BlockGroup()); }
+  __device__ void copy(const CombineArgs& args) const {
+    portableCombine<Raw<uint8_t>, First>(args, BlockGroup());
+  }
 };
 
 template <class Element, class Op>
@@ -95,7 +97,7 @@ __global__ void scheduleKernel(ScheduleView schedule, BlockMachine<Element, Op>*
 
 template __global__ void scheduleKernel<Float32, Sum>(ScheduleView, BlockMachine<Float32, Sum>*, CallContext,
                                                       uint32_t*);
-template __global__ void scheduleKernel<Bfloat16, Max>(ScheduleView, BlockMachine<Bfloat16, Max>*, CallContext,
-                                                       uint32_t*);
+template __global__ void scheduleKernel<Bfloat16, Max>(ScheduleView, BlockMachine<Bfloat16, Max>*,
+                                                       CallContext, uint32_t*);
 
 }  // namespace topoccl
