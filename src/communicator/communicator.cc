@@ -69,24 +69,17 @@ class Communicator::Query {
   uint32_t* queries_;
 };
 
-// A collective inside a communicator. There is one at a time, so a flag does, and the fence can be the
-// frequent side's: end() runs once in a communicator's life.
-class Communicator::Operation {
- public:
-  explicit Operation(Communicator& communicator) : operation_(&communicator.operation_) {
-    storeRelaxed(operation_, 1U);
-    frequentFence(communicator.fencing_);
-    if (communicator.live()) return;
-    storeRelease(operation_, 0U);
-    refuseDead();
-  }
-  ~Operation() { storeRelease(operation_, 0U); }
-  Operation(const Operation&) = delete;
-  Operation& operator=(const Operation&) = delete;
+Communicator::Operation::Operation(Communicator& communicator) : communicator_(&communicator) {
+  storeRelaxed(&communicator.operation_, 1U);
+  frequentFence(communicator.fencing_);
+  if (communicator.live()) return;
+  storeRelease(&communicator.operation_, 0U);
+  refuseDead();
+}
 
- private:
-  uint32_t* operation_;
-};
+Communicator::Operation::~Operation() {
+  if (communicator_ != nullptr) storeRelease(&communicator_->operation_, 0U);
+}
 
 namespace {
 
@@ -198,7 +191,7 @@ void Communicator::allReduce(const void* send, void* receive, uint64_t count, Da
       throw Error(Code::InvalidArgument,
                   concat("op ", name(op), " is not supported for datatype ", name(type)));
     const CollectiveCall call{Collective::AllReduce, send, receive, count, type, op, -1, combine};
-    if (group::open()) return group::addCall(*member_, call);
+    if (group::open()) return group::addCall(*this, call);
     member_->run(call);
   } catch (const Error& error) {
     group::refuse(error);

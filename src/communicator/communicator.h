@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "kernels/fence.h"
@@ -64,10 +65,24 @@ class Communicator {
 
   CallPlan explain(const std::string& collective, uint64_t count, DataType type) const;
 
+  // A collective inside a communicator, from its construction to its end: keeps destroy and abort waiting.
+  // There is one at a time, so a flag does, and its fence can be the frequent side's: a communicator ends
+  // once. Throws InvalidArgument when the communicator is dead.
+  class Operation {
+   public:
+    explicit Operation(Communicator& communicator);
+    ~Operation();
+    Operation(Operation&& other) noexcept : communicator_(std::exchange(other.communicator_, nullptr)) {}
+    Operation& operator=(Operation&&) = delete;
+    Member& member() const { return *communicator_->member_; }
+
+   private:
+    Communicator* communicator_;
+  };
+
  private:
   friend class HandlePool;
   class Query;
-  class Operation;
 
   void end(bool aborting);
   [[noreturn]] static void refuseDead();
@@ -75,7 +90,7 @@ class Communicator {
   std::unique_ptr<Member> member_;
   uint32_t live_ = 0;       // 1 between init and destroy or abort
   uint32_t queries_ = 0;    // calls of any thread inside ...
-  uint32_t operation_ = 0;  // ... and 1 while a collective is: see Operation
+  uint32_t operation_ = 0;  // ... and 1 while a collective is
   Fencing fencing_ = Fencing::Symmetric;
 };
 

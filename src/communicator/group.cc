@@ -15,7 +15,7 @@ namespace topoccl {
 namespace {
 
 struct Call {
-  Member* member;
+  Communicator* communicator;
   CollectiveCall call;
 };
 
@@ -52,33 +52,45 @@ void runInits(const std::vector<std::function<void()>>& inits) {
 
 // The calls of one rank, in the order in which they were issued.
 struct RankWorks {
-  Member* member;
+  Communicator* communicator;
+  Communicator::Operation operation;
   std::vector<CollectiveWork> works;
   std::vector<Work*> pointers;
 };
 
-void runCalls(const std::vector<Call>& calls) {
+// Gathers calls by rank. Throws before anything runs if a communicator died meanwhile or can't be used.
+std::vector<RankWorks> gather(const std::vector<Call>& calls) {
   std::vector<RankWorks> ranks;
   for (const Call& call : calls) {
-    auto rank =
-        std::find_if(ranks.begin(), ranks.end(), [&](const auto& r) { return r.member == call.member; });
-    if (rank == ranks.end()) rank = ranks.insert(ranks.end(), {call.member, {}, {}});
-    rank->works.push_back(call.member->issue(call.call));
+    auto rank = std::find_if(ranks.begin(), ranks.end(),
+                             [&](const RankWorks& r) { return r.communicator == call.communicator; });
+    if (rank == ranks.end()) {
+      ranks.push_back({call.communicator, Communicator::Operation(*call.communicator), {}, {}});
+      rank = ranks.end() - 1;
+    }
+    rank->works.push_back(rank->operation.member().issue(call.call));
   }
+  for (RankWorks& rank : ranks)
+    for (CollectiveWork& work : rank.works) rank.pointers.push_back(&work);
+  return ranks;
+}
+
+void runCalls(const std::vector<Call>& calls) {
+  const std::vector<RankWorks> ranks = gather(calls);
   std::vector<WorkQueue> queues(ranks.size());
   std::vector<Doorbell*> bells;
-  WaitPolicy policy = ranks.front().member->waitPolicy();
+  WaitPolicy policy = ranks.front().operation.member().waitPolicy();
   for (size_t i = 0; i < ranks.size(); ++i) {
-    for (CollectiveWork& work : ranks[i].works) ranks[i].pointers.push_back(&work);
+    const Member& member = ranks[i].operation.member();
     queues[i].works = ranks[i].pointers;
-    bells.push_back(ranks[i].member->doorbell());
-    policy.spins = std::min(policy.spins, ranks[i].member->waitPolicy().spins);
+    bells.push_back(member.doorbell());
+    policy.spins = std::min(policy.spins, member.waitPolicy().spins);
   }
   Waiter waiter;
   waiter.reset(policy, bells.data(), static_cast<uint32_t>(bells.size()));
   drive(queues, waiter);
   for (size_t i = 0; i < ranks.size(); ++i)
-    if (queues[i].failed) ranks[i].member->throwIfFailed();
+    if (queues[i].failed) ranks[i].operation.member().throwIfFailed();
 }
 
 }  // namespace
@@ -91,8 +103,8 @@ bool open() {
 void addInit(std::function<void()> init) {
   current().inits.push_back(std::move(init));
 }
-void addCall(Member& member, const CollectiveCall& call) {
-  current().calls.push_back({&member, call});
+void addCall(Communicator& communicator, const CollectiveCall& call) {
+  current().calls.push_back({&communicator, call});
 }
 
 void refuse(const Error& error) {

@@ -9,7 +9,7 @@
 
 namespace topoccl {
 
-class Member;
+class Communicator;
 
 namespace group {
 
@@ -19,7 +19,7 @@ bool open();  // this thread is inside a group
 void addInit(std::function<void()> init);
 
 // Inside a group: a call to run at its end, after the inits.
-void addCall(Member& member, const CollectiveCall& call);
+void addCall(Communicator& communicator, const CollectiveCall& call);
 
 // Inside a group: a call was refused; groupEnd will report it and run nothing.
 void refuse(const Error& error);

@@ -149,6 +149,38 @@ TEST(Abort, EndsACallInFlightAndTellsThePeers) {
   });
 }
 
+TEST(Abort, EndsAGroupInFlight) {
+  const ncclUniqueId id = newId();
+  onThreads(2, [&](int rank) {
+    Comm comm(id, 2, rank);
+    if (rank == 1) return std::this_thread::sleep_for(300ms);  // never calls
+    const ncclComm_t mine = comm.release();
+    std::thread aborter([&] {
+      std::this_thread::sleep_for(100ms);
+      EXPECT_EQ(ncclCommAbort(mine), ncclSuccess);
+    });
+    EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+    std::vector<float> in(50000, 1), out(50000);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(ncclAllReduce(in.data(), out.data(), in.size(), ncclFloat, ncclSum, mine, nullptr),
+                ncclSuccess);
+    }
+    EXPECT_NE(ncclGroupEnd(), ncclSuccess);
+    aborter.join();
+  });
+}
+
+TEST(Group, RefusesACommunicatorThatDiedInside) {
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
+  float x = 5, y = 0;
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclAllReduce(&x, &y, 1, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
+  EXPECT_EQ(y, 0);
+}
+
 TEST(Death, OfAPeerIsReported) {
   for (const int victim : {0, 1, 2}) {
     const ncclUniqueId id = newId();
