@@ -70,7 +70,7 @@ ncclResult_t getUniqueId(ncclUniqueId* uniqueId) {
 }
 
 ncclResult_t commInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank) {
-  return guarded("ncclCommInitRank", [&] {
+  return guardedInGroup("ncclCommInitRank", [&] {
     checkPointer(comm, "comm");
     checkRank(rank, nranks);
     Communicator::initRank(handles(comm), nranks, commId.internal, rank, CommConfig{});
@@ -79,7 +79,7 @@ ncclResult_t commInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int
 
 ncclResult_t commInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
                                 ncclConfig_t* config) {
-  return guarded("ncclCommInitRankConfig", [&] {
+  return guardedInGroup("ncclCommInitRankConfig", [&] {
     checkPointer(comm, "comm");
     checkRank(rank, nranks);
     Communicator::initRank(handles(comm), nranks, commId.internal, rank, readConfig(config));
@@ -125,7 +125,7 @@ ncclResult_t commUserRank(ncclComm_t comm, int* rank) {
 
 ncclResult_t allReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                        ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  return guarded("ncclAllReduce", [&] {
+  return guardedInGroup("ncclAllReduce", [&] {
     Communicator* communicator = checkedCommunicator(comm);
     checkCount(count, datatype);
     checkBuffer(sendbuff, count, "sendbuff");

@@ -53,4 +53,17 @@ ncclResult_t guarded(const char* function, F&& body) noexcept {
   }
 }
 
+// The same for functions that a group collects: what one of them refuses, the group's end reports too.
+template <class F>
+ncclResult_t guardedInGroup(const char* function, F&& body) noexcept {
+  return guarded(function, [&] {
+    try {
+      body();
+    } catch (const Error& error) {
+      refuseInGroup(Error(error.code(), concat(function, ": ", error.what())));
+      throw;
+    }
+  });
+}
+
 }  // namespace topoccl::api

@@ -6,8 +6,8 @@
 
 #include "api/arguments.h"
 #include "api/guard.h"
-#include "api/local_devices.h"
 #include "communicator/communicator.h"
+#include "device/local_devices.h"
 #include "topoccl.h"
 
 #define TOPOCCL_EXPORT extern "C" __attribute__((visibility("default")))

@@ -167,7 +167,8 @@ void Root::acceptAll() {
     if (!socket) {
       if (error == EAGAIN || error == EWOULDBLOCK) return;
       if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) return pauseAccepting();
-      continue;  // the connection died while it waited
+      if (error == ECONNABORTED || error == EPROTO || error == EINTR) continue;  // it died while it waited
+      return pauseAccepting();
     }
     if (strangers_.size() >= kMaxStrangers) drop(*strangers_.begin(), "too many strangers");
     const int id = nextId_++;

@@ -1,5 +1,7 @@
 #include "communicator/collective_work.h"
 
+#include <exception>
+
 #include "algorithms/catalog.h"
 #include "base/error.h"
 #include "communicator/member.h"
@@ -61,6 +63,9 @@ BoundSchedule* CollectiveWork::open() {
     // Peers wait for this rank's part.
     member_->fail(error.code(), concat("rank ", member_->rank(), ": ", error.what()));
     throw;
+  } catch (const std::exception& error) {
+    member_->fail(Code::SystemError, error.what());
+    throw;
   }
 }
 
@@ -100,10 +105,12 @@ bool CollectiveWork::giveUp(const BoundSchedule* running) {
   return member_->mustGiveUp(*this, running);
 }
 
-bool CollectiveWork::expired(std::chrono::milliseconds limit) const {
+bool CollectiveWork::stuck(const BoundSchedule* running, std::chrono::milliseconds limit) const {
   const auto now = std::chrono::steady_clock::now();
-  if (waitingSince_ == std::chrono::steady_clock::time_point{}) waitingSince_ = now;
-  return now - waitingSince_ >= limit;
+  const uint64_t progress = running == nullptr ? 0 : running->progress() + 1;
+  if (movedAt_ == std::chrono::steady_clock::time_point{} || progress != progress_) movedAt_ = now;
+  progress_ = progress;
+  return now - movedAt_ >= limit;
 }
 
 std::string describe(const CallDescriptor& call) {

@@ -37,8 +37,8 @@ class CollectiveWork final : public Work {
 
   const CallDescriptor& descriptor() const { return descriptor_; }
 
-  // Whether it has waited that long since this was first asked.
-  bool expired(std::chrono::milliseconds limit) const;
+  // Whether nothing has moved for that long, as far as this was asked.
+  bool stuck(const BoundSchedule* running, std::chrono::milliseconds limit) const;
 
  private:
   void setContext(OpenSchedule& open);
@@ -47,7 +47,8 @@ class CollectiveWork final : public Work {
   CollectiveCall call_;
   CallDescriptor descriptor_;
   bool posted_ = false;
-  mutable std::chrono::steady_clock::time_point waitingSince_{};
+  mutable uint64_t progress_ = 0;                            // when stuck() was last asked ...
+  mutable std::chrono::steady_clock::time_point movedAt_{};  // ... and when that was new
 };
 
 // "all_reduce #17 float32 x 1000 sum": how messages name a call.

@@ -28,12 +28,12 @@ class HandlePool {
 
   Communicator* take(std::unique_ptr<Member> member) {
     const std::scoped_lock lock(mutex_);
-    if (free_.empty()) free_.push_back(&all_.emplace_back());
-    Communicator* const handle = free_.back();
-    free_.pop_back();
+    if (free_.size() <= kDeadHandles) free_.push_front(&all_.emplace_back());
+    Communicator* const handle = free_.front();
+    free_.pop_front();
     handle->fencing_ = member->fencing();
     handle->member_ = std::move(member);
-    storeRelease(&handle->live_, 1U);
+    storeRelease(&handle->life_, Communicator::kLive);
     return handle;
   }
 
@@ -43,9 +43,12 @@ class HandlePool {
   }
 
  private:
+  // So many communicators die before a handle is used again: a stale one is recognised until then.
+  static constexpr size_t kDeadHandles = 4096;
+
   std::mutex mutex_;
   std::deque<Communicator> all_;
-  std::vector<Communicator*> free_;
+  std::deque<Communicator*> free_;  // new ones in front, the dead in order of death
 };
 
 void Communicator::refuseDead() {
@@ -57,6 +60,7 @@ class Communicator::Query {
  public:
   explicit Query(const Communicator& communicator) : queries_(const_cast<uint32_t*>(&communicator.queries_)) {
     fetchAdd(queries_, 1U);
+    fullFence();
     if (communicator.live()) return;
     fetchAdd(queries_, ~0U);
     refuseDead();
@@ -132,7 +136,7 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
 }
 
 bool Communicator::live() const {
-  return loadAcquire(&live_) != 0;
+  return loadAcquire(&life_) == kLive;
 }
 
 int Communicator::rank() const {
@@ -152,7 +156,7 @@ int Communicator::device() const {
 
 Code Communicator::asyncError() const {
   const Query query(*this);
-  return member_->failure().code;
+  return member_->asyncError();
 }
 
 void Communicator::finalize() {
@@ -161,20 +165,31 @@ void Communicator::finalize() {
 }
 
 void Communicator::destroy() {
+  if (!compareExchange(&life_, kLive, kClosing)) refuseDead();
   end(false);
 }
+
 void Communicator::abort() {
-  end(true);
+  if (compareExchange(&life_, kLive, kClosing)) return end(true);
+  // Another thread's destroy may be waiting for a call that only an abort ends.
+  fetchAdd(&queries_, 1U);
+  fullFence();
+  const bool closing = loadAcquire(&life_) == kClosing;
+  if (closing) member_->requestAbort();
+  fetchAdd(&queries_, ~0U);
+  if (!closing) refuseDead();
 }
 
 void Communicator::end(bool aborting) {
-  if (!compareExchange(&live_, 1U, 0U)) refuseDead();
   rareFence(fencing_);
   if (aborting) member_->requestAbort();
-  while (loadAcquire(&queries_) != 0 || loadAcquire(&operation_) != 0) ::sched_yield();
+  while (loadAcquire(&operation_) != 0) ::sched_yield();
   if (aborting)
     member_->fail(Code::InvalidUsage, concat("rank ", member_->rank(), " aborted the communicator"));
   member_->leave();
+  storeRelease(&life_, kDead);
+  fullFence();
+  while (loadAcquire(&queries_) != 0) ::sched_yield();
   member_.reset();
   HandlePool::instance().giveBack(this);
 }
@@ -182,21 +197,16 @@ void Communicator::end(bool aborting) {
 void Communicator::allReduce(const void* send, void* receive, uint64_t count, DataType type, Operator op,
                              void* stream) {
   const Operation operation(*this);
-  try {
-    if (stream != nullptr)
-      throw Error(Code::InvalidArgument,
-                  concat("stream is ", stream, "; a rank on a CPU has no streams, it must be NULL"));
-    const CombineFunction combine = hostCombine(type, op);
-    if (combine == nullptr)
-      throw Error(Code::InvalidArgument,
-                  concat("op ", name(op), " is not supported for datatype ", name(type)));
-    const CollectiveCall call{Collective::AllReduce, send, receive, count, type, op, -1, combine};
-    if (group::open()) return group::addCall(*this, call);
-    member_->run(call);
-  } catch (const Error& error) {
-    group::refuse(error);
-    throw;
-  }
+  if (stream != nullptr)
+    throw Error(Code::InvalidArgument,
+                concat("stream is ", stream, "; a rank on a CPU has no streams, it must be NULL"));
+  const CombineFunction combine = hostCombine(type, op);
+  if (combine == nullptr)
+    throw Error(Code::InvalidArgument,
+                concat("op ", name(op), " is not supported for datatype ", name(type)));
+  const CollectiveCall call{Collective::AllReduce, send, receive, count, type, op, -1, combine};
+  if (group::open()) return group::addCall(*this, call);
+  member_->run(call);
 }
 
 CallPlan Communicator::explain(const std::string& collective, uint64_t count, DataType type) const {
@@ -221,6 +231,9 @@ void makeUniqueId(void* bytes128) {
   std::memcpy(bytes128, id.bytes.data(), id.bytes.size());
 }
 
+void refuseInGroup(const Error& error) {
+  group::refuse(error);
+}
 void groupStart() {
   group::start();
 }

@@ -2,8 +2,8 @@
 // topoccl::Error; nothing here checks for NULL outputs, the boundary did.
 //
 // A handle is never given back to the allocator: handles of destroyed communicators stay readable, are
-// recognised as dead, and are used again by later communicators. One thread at a time may call collectives
-// and finalize() on a communicator; everything else may come from other threads meanwhile.
+// recognised as dead, and are used again only after thousands of others. One thread at a time may call
+// collectives and finalize() on a communicator; everything else may come from other threads meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -84,11 +84,14 @@ class Communicator {
   friend class HandlePool;
   class Query;
 
+  // Live from init to destroy or abort; closing while these wait for calls inside.
+  static constexpr uint32_t kDead = 0, kLive = 1, kClosing = 2;
+
   void end(bool aborting);
   [[noreturn]] static void refuseDead();
 
   std::unique_ptr<Member> member_;
-  uint32_t live_ = 0;       // 1 between init and destroy or abort
+  uint32_t life_ = kDead;
   uint32_t queries_ = 0;    // calls of any thread inside ...
   uint32_t operation_ = 0;  // ... and 1 while a collective is
   Fencing fencing_ = Fencing::Symmetric;
@@ -98,6 +101,8 @@ class Communicator {
 Communicator* checkedCommunicator(const void* handle);
 
 void makeUniqueId(void* bytes128);
+// Inside a group: a call of it was refused; groupEnd will report `error` and run nothing.
+void refuseInGroup(const Error& error);
 void groupStart();
 void groupEnd();
 void* memAlloc(size_t bytes);

@@ -53,44 +53,66 @@ void runInits(const std::vector<std::function<void()>>& inits) {
 // The calls of one rank, in the order in which they were issued.
 struct RankWorks {
   Communicator* communicator;
-  Communicator::Operation operation;
+  std::optional<Communicator::Operation> operation;  // until the last of the works is done
+  std::shared_ptr<NodeMemory> memory;                // holds the doorbell that the waiter uses to the end
   std::vector<CollectiveWork> works;
   std::vector<Work*> pointers;
 };
 
-// Gathers calls by rank. Throws before anything runs if a communicator died meanwhile or can't be used.
+// Gathers calls by rank. Throws before any of them has taken a number if a communicator died meanwhile or
+// can't be used.
 std::vector<RankWorks> gather(const std::vector<Call>& calls) {
   std::vector<RankWorks> ranks;
+  const auto find = [&](const Call& call) {
+    return std::find_if(ranks.begin(), ranks.end(),
+                        [&](const RankWorks& r) { return r.communicator == call.communicator; });
+  };
   for (const Call& call : calls) {
-    auto rank = std::find_if(ranks.begin(), ranks.end(),
-                             [&](const RankWorks& r) { return r.communicator == call.communicator; });
-    if (rank == ranks.end()) {
-      ranks.push_back({call.communicator, Communicator::Operation(*call.communicator), {}, {}});
-      rank = ranks.end() - 1;
-    }
-    rank->works.push_back(rank->operation.member().issue(call.call));
+    if (find(call) != ranks.end()) continue;
+    ranks.push_back({call.communicator, Communicator::Operation(*call.communicator), {}, {}, {}});
+    const Member& member = ranks.back().operation->member();
+    member.throwIfUnusable();
+    ranks.back().memory = member.memory();
+  }
+  for (const Call& call : calls) {
+    RankWorks& rank = *find(call);
+    rank.works.push_back(rank.operation->member().issue(call.call));
   }
   for (RankWorks& rank : ranks)
     for (CollectiveWork& work : rank.works) rank.pointers.push_back(&work);
   return ranks;
 }
 
+// How to wait for all of these ranks at once.
+WaitPolicy commonPolicy(const std::vector<RankWorks>& ranks) {
+  WaitPolicy policy = ranks.front().operation->member().waitPolicy();
+  for (const RankWorks& rank : ranks) {
+    const WaitPolicy& one = rank.operation->member().waitPolicy();
+    policy.spins = std::min(policy.spins, one.spins);
+    if (one.fencing == Fencing::Asymmetric) policy.fencing = Fencing::Asymmetric;
+  }
+  return policy;
+}
+
 void runCalls(const std::vector<Call>& calls) {
-  const std::vector<RankWorks> ranks = gather(calls);
+  std::vector<RankWorks> ranks = gather(calls);
   std::vector<WorkQueue> queues(ranks.size());
   std::vector<Doorbell*> bells;
-  WaitPolicy policy = ranks.front().operation.member().waitPolicy();
+  std::optional<Error> first;
   for (size_t i = 0; i < ranks.size(); ++i) {
-    const Member& member = ranks[i].operation.member();
     queues[i].works = ranks[i].pointers;
-    bells.push_back(member.doorbell());
-    policy.spins = std::min(policy.spins, member.waitPolicy().spins);
+    bells.push_back(ranks[i].operation->member().doorbell());
+    // A rank that is done may be destroyed or aborted while others go on.
+    queues[i].ended = [&, i] {
+      const Member::Failure failure = ranks[i].operation->member().failure();
+      if (queues[i].failed && !first) first.emplace(failure.code, failure.message);
+      ranks[i].operation.reset();
+    };
   }
   Waiter waiter;
-  waiter.reset(policy, bells.data(), static_cast<uint32_t>(bells.size()));
+  waiter.reset(commonPolicy(ranks), bells.data(), static_cast<uint32_t>(bells.size()));
   drive(queues, waiter);
-  for (size_t i = 0; i < ranks.size(); ++i)
-    if (queues[i].failed) ranks[i].operation.member().throwIfFailed();
+  if (first) throw Error(*first);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "algorithms/catalog.h"
 #include "base/logging.h"
+#include "kernels/mix.h"
 #include "kernels/sync.h"
 
 namespace topoccl {
@@ -20,7 +21,11 @@ constexpr uint32_t kSpins = 2000;
 constexpr uint32_t kYields = 10;
 
 RangeTable loadTable(const Settings& settings) {
-  return settings.rangeTable.empty() ? RangeTable::builtIn() : RangeTable::load(settings.rangeTable);
+  if (settings.rangeTable.empty()) return RangeTable::builtIn();
+  // A table has blanks between its fields; a path without any is a path.
+  const bool isText = settings.rangeTable.find_first_of(" \t\n") != std::string::npos;
+  const bool isPath = !isText || settings.rangeTable.front() == '/' || settings.rangeTable.front() == '.';
+  return isPath ? RangeTable::load(settings.rangeTable) : RangeTable::parse(settings.rangeTable);
 }
 
 SlotWishes slotWishes(const Settings& settings) {
@@ -39,9 +44,11 @@ Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Sett
     : settings_(settings),
       abort_(std::move(abort)),
       bootstrap_(std::move(bootstrap)),
+      minChannels_(config.minChannels),
+      maxChannels_(config.maxChannels),
       table_(loadTable(settings)),
       filter_(parseFilter(Collective::AllReduce, settings.algorithms, settings.protocols)),
-      node_(setUpNode(*bootstrap_, settings_, table_.hash(), abort_.get())) {
+      node_(setUpNode(*bootstrap_, settings_, config, table_.hash(), abort_.get())) {
   nodeRank_ = node_.places[static_cast<size_t>(rank())].nodeRank;
   device_ = device >= 0 ? device : nodeRank_;
   connector_ = std::make_unique<NodeConnector>(node_.memory, rank(), node_.places);
@@ -65,8 +72,7 @@ void Member::setWaitPolicy() {
 // ---- works ----
 
 CollectiveWork Member::issue(const CollectiveCall& call) {
-  throwIfFailed();
-  if (finalized_) throw Error(Code::InvalidUsage, "the communicator was finalized");
+  throwIfUnusable();
   return {*this, call, ++calls_};
 }
 
@@ -84,20 +90,24 @@ void Member::run(const CollectiveCall& call) {
 Choice Member::choose(const CollectiveCall& call) const {
   Choice choice = table_.pick(call.collective, ranks(), call.count * elementBytes(call.type), filter_);
   if (settings_.channels > 0) choice.channels = static_cast<int>(settings_.channels);
+  if (maxChannels_ > 0) choice.channels = std::min(choice.channels, maxChannels_);
+  choice.channels = std::max(choice.channels, minChannels_);
   return choice;
 }
 
 OpenSchedule* Member::open(const CollectiveCall& call) {
   const uint64_t bytes = call.count * elementBytes(call.type);
-  if (recent_.schedule != nullptr && recent_.collective == call.collective && recent_.bytes == bytes)
+  if (recent_.schedule != nullptr && recent_.collective == call.collective && recent_.root == call.root &&
+      recent_.bytes == bytes)
     return recent_.schedule;
-  OpenSchedule* const schedule = open(choose(call));
-  if (schedule != nullptr) recent_ = {call.collective, bytes, schedule};
+  OpenSchedule* const schedule = open(call, choose(call));
+  if (schedule != nullptr) recent_ = {call.collective, call.root, bytes, schedule};
   return schedule;
 }
 
-OpenSchedule* Member::open(const Choice& choice) {
-  std::unique_ptr<OpenSchedule>& entry = open_[{choice.algorithm, choice.protocol, choice.channels}];
+OpenSchedule* Member::open(const CollectiveCall& call, const Choice& choice) {
+  std::unique_ptr<OpenSchedule>& entry =
+      open_[{call.collective, call.root, choice.algorithm, choice.protocol, choice.channels}];
   if (!entry) {
     const AlgorithmRow& algorithm = row(choice.algorithm);
     Layout& layout = layouts_[choice.channels];
@@ -105,7 +115,8 @@ OpenSchedule* Member::open(const Choice& choice) {
     Schedule schedule = algorithm.emit(layout, rank());
     const uint32_t sends = algorithm.sendConnections(ranks()) * static_cast<uint32_t>(choice.channels);
     const SlotPlan slots = planSlots(schedule, sends, slotWishes(settings_));
-    entry = std::make_unique<OpenSchedule>(std::move(schedule), choice, slots);
+    const uint64_t family = mix(static_cast<uint64_t>(call.collective), static_cast<uint64_t>(call.root));
+    entry = std::make_unique<OpenSchedule>(std::move(schedule), family, choice, slots);
     log(Level::Info, Subsystem::Coll, "rank ", rank(), " opens ", name(choice.algorithm), '/',
         name(choice.protocol), '/', choice.channels, " with ", slots.slots, " slots of ", slots.slotBytes,
         " bytes");
@@ -141,6 +152,11 @@ unsigned char* Member::scratch(uint64_t bytes) {
   return scratch_.data() + (kGranuleBytes - address % kGranuleBytes) % kGranuleBytes;
 }
 
+void Member::throwIfUnusable() const {
+  throwIfFailed();
+  if (finalized_) throw Error(Code::InvalidUsage, "the communicator was finalized");
+}
+
 // ---- failures ----
 
 bool Member::mustGiveUp(const CollectiveWork& work, const BoundSchedule* running) {
@@ -149,9 +165,9 @@ bool Member::mustGiveUp(const CollectiveWork& work, const BoundSchedule* running
          concat("rank ", rank(), ": the communicator was aborted during ", describe(work.descriptor())));
     return true;
   }
-  if (mismatched(work) || peerFailed()) return true;
-  if (settings_.collectiveTimeout.count() > 0 && work.expired(settings_.collectiveTimeout)) {
-    fail(Code::RemoteError, concat("rank ", rank(), ": ", describe(work.descriptor()), " not done after ",
+  if (mismatched(work) || peerFailed() || peerLeft(work)) return true;
+  if (settings_.collectiveTimeout.count() > 0 && work.stuck(running, settings_.collectiveTimeout)) {
+    fail(Code::RemoteError, concat("rank ", rank(), ": ", describe(work.descriptor()), " did not move for ",
                                    settings_.collectiveTimeout.count(), " ms (TOPOCCL_COLLECTIVE_TIMEOUT); ",
                                    waitText(running)));
     return true;
@@ -173,7 +189,7 @@ std::string Member::waitText(const BoundSchedule* running) const {
 
 bool Member::peerFailed() {
   const uint64_t poison = loadAcquire(node_.memory->poison());
-  const std::optional<PeerFailure> reported = bootstrap_->failure();
+  const std::optional<PeerFailure> reported = reportedFailure();
   if (reported) {
     fail(Code::RemoteError,
          concat("rank ", rank(), ": rank ", reported->rank, " failed: ", reported->reason));
@@ -186,6 +202,31 @@ bool Member::peerFailed() {
                                                              : static_cast<Code>(poison >> 32),
        concat("rank ", rank(), ": rank ", peer, " gave up on this communicator"));
   return true;
+}
+
+// A peer that said goodbye without having begun this call will never come.
+bool Member::peerLeft(const CollectiveWork& work) {
+  for (size_t peer = 0; peer < node_.nodeRanks.size(); ++peer) {
+    const auto nodeRank = static_cast<int>(peer);
+    if (loadAcquire(&node_.memory->line(nodeRank).touch.left) == 0) continue;
+    if (node_.memory->posted(nodeRank).number >= work.descriptor().number) continue;
+    fail(Code::RemoteError, concat("rank ", rank(), ": rank ", node_.nodeRanks[peer],
+                                   " destroyed its communicator before ", describe(work.descriptor())));
+    return true;
+  }
+  return false;
+}
+
+std::optional<PeerFailure> Member::reportedFailure() const {
+  const std::scoped_lock lock(bootstrapMutex_);
+  return bootstrap_->failure();
+}
+
+Code Member::asyncError() const {
+  const Code own = failure().code;
+  if (own != Code::Success) return own;
+  const bool peers = loadAcquire(node_.memory->poison()) != 0 || reportedFailure().has_value();
+  return peers ? Code::RemoteError : Code::Success;
 }
 
 // Peers in the same collective by number must have called the same; their boards say what they called.
@@ -213,17 +254,20 @@ void Member::slotMismatch(const CollectiveWork& work, const BoundSchedule& runni
 }
 
 void Member::fail(Code code, const std::string& message) {
-  {
-    const std::scoped_lock lock(failureMutex_);
-    if (failure_.code != Code::Success) return;
-    failure_ = {code, message};
-    storeRelease(&failed_, 1U);
-  }
-  log(Level::Warn, Subsystem::Coll, message);
+  // First of all: peers must learn of it, whatever happens to this thread.
+  const bool first = exchange(&failing_, 1U) == 0;
+  if (!first) return;
   compareExchange(node_.memory->poison(), uint64_t{0}, packPoison(nodeRank_, code));
   rareFence(node_.fencing);
   wakeNode();
+  {
+    const std::scoped_lock lock(failureMutex_);
+    failure_ = {code, message};
+    storeRelease(&failed_, 1U);
+  }
   waitUntilUntouched();
+  log(Level::Warn, Subsystem::Coll, message);
+  const std::scoped_lock lock(bootstrapMutex_);
   bootstrap_->reportAbort(message);
 }
 
@@ -267,6 +311,9 @@ void Member::requestAbort() {
 }
 
 void Member::leave() {
+  storeRelease(&line().touch.left, 1U);
+  wakeNode();
+  const std::scoped_lock lock(bootstrapMutex_);
   bootstrap_->leave();
 }
 

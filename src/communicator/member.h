@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -49,7 +50,11 @@ class Member {
   // Runs one call to its end without allocating. Throws what went wrong.
   void run(const CollectiveCall& call);
 
-  WaitPolicy waitPolicy() const { return waitPolicy_; }
+  // Throws if the member is poisoned or finalized.
+  void throwIfUnusable() const;
+
+  const WaitPolicy& waitPolicy() const { return waitPolicy_; }
+  const std::shared_ptr<NodeMemory>& memory() const { return node_.memory; }
   Doorbell* doorbell() const { return &line().doorbell; }
 
   // What the range table and the settings choose.
@@ -81,6 +86,8 @@ class Member {
     std::string message;
   };
   Failure failure() const;
+  // Success, this rank's failure, or RemoteError when a peer failed or died. Any thread.
+  Code asyncError() const;
   void throwIfFailed() const;
 
   void finalize();
@@ -88,27 +95,32 @@ class Member {
   void leave();         // says goodbye to the other ranks; nothing may be run after
 
  private:
-  using OpenKey = std::tuple<Algorithm, Protocol, int>;
+  using OpenKey = std::tuple<Collective, int, Algorithm, Protocol, int>;  // collective, root, choice
 
   // What the last call used: the next is most often like it.
   struct Recent {
     Collective collective = Collective::AllReduce;
+    int root = -1;
     uint64_t bytes = 0;
     OpenSchedule* schedule = nullptr;
   };
 
-  OpenSchedule* open(const Choice& choice);
+  OpenSchedule* open(const CollectiveCall& call, const Choice& choice);
   RankLine& line() const { return node_.memory->line(nodeRank_); }
   void setWaitPolicy();
   void wakeNode() const;
   void waitUntilUntouched() const;
   bool peerFailed();
+  bool peerLeft(const CollectiveWork& work);
+  std::optional<PeerFailure> reportedFailure() const;
   std::string waitText(const BoundSchedule* running) const;
   bool mismatched(const CollectiveWork& work);
 
   Settings settings_;
   AbortFlag abort_;
   std::unique_ptr<Bootstrap> bootstrap_;
+  int minChannels_ = 0;  // 0: not set
+  int maxChannels_ = 0;
   RangeTable table_;
   ChoiceFilter filter_;
   NodeSetUp node_;
@@ -124,7 +136,9 @@ class Member {
   Waiter waiter_;
   bool finalized_ = false;
 
-  uint32_t failed_ = 0;  // 1 once failure_ is set, to be looked at without the mutex
+  mutable std::mutex bootstrapMutex_;  // after init: failure() is also asked from other threads
+  uint32_t failing_ = 0;               // 1 from the first fail() on
+  uint32_t failed_ = 0;                // 1 once failure_ is set, to be looked at without the mutex
   mutable std::mutex failureMutex_;
   Failure failure_;
 };

@@ -54,14 +54,15 @@ RankIntroduction decode(const std::string& blob, int from) {
   return rank;
 }
 
-RankIntroduction introduce(const Settings& settings, uint64_t tableHash) {
+RankIntroduction introduce(const Settings& settings, const CommConfig& config, uint64_t tableHash) {
   RankIntroduction me;
   me.cores = allowedCores();
   me.facts = {
       hostIdentity(settings.hostId), processToken(), tableHash, 0, static_cast<uint32_t>(me.cores.size()),
       registerForFencing() ? 1U : 0U};
   randomBytes(&me.facts.nonce, sizeof(me.facts.nonce));
-  me.settings = agreedText(settings);
+  me.settings =
+      agreedText(settings) + concat("minCTAs=", config.minChannels, "\nmaxCTAs=", config.maxChannels, '\n');
   return me;
 }
 
@@ -141,11 +142,11 @@ Neighbours findNeighbours(const std::vector<RankIntroduction>& ranks, int rank, 
 
 }  // namespace
 
-NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, uint64_t tableHash,
-                    const std::atomic<bool>* abort) {
+NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, const CommConfig& config,
+                    uint64_t tableHash, const std::atomic<bool>* abort) {
   const Wait wait{Deadline::in(settings.initTimeout), abort};
   std::vector<RankIntroduction> ranks;
-  for (const std::string& blob : bootstrap.allGather(encode(introduce(settings, tableHash))))
+  for (const std::string& blob : bootstrap.allGather(encode(introduce(settings, config, tableHash))))
     ranks.push_back(decode(blob, static_cast<int>(ranks.size())));
   checkAgreement(ranks);
 
@@ -163,7 +164,12 @@ NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, uint64_t tab
   if (bootstrap.rank() == neighbours.firstOfProcess)
     make = [&] { return std::make_shared<NodeMemory>(std::move(file), nodeRanks); };
   const uint64_t key = ranks[static_cast<size_t>(neighbours.share.leader)].facts.nonce;
-  node.memory = sharedNodeMemory(key, neighbours.processRanks, make, wait);
+  const auto check = [&] {
+    throwIfOver(wait, "waiting for this process's first rank to share its node's memory");
+    const std::optional<PeerFailure> failure = bootstrap.failure();
+    if (failure) throw Error(Code::RemoteError, concat("rank ", failure->rank, " failed: ", failure->reason));
+  };
+  node.memory = sharedNodeMemory(key, neighbours.processRanks, make, check);
   bootstrap.barrier();
   return node;
 }

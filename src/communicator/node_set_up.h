@@ -8,6 +8,7 @@
 
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
+#include "communicator/communicator.h"
 #include "kernels/fence.h"
 #include "transport/node_connector.h"
 #include "transport/node_memory.h"
@@ -24,7 +25,7 @@ struct NodeSetUp {
 
 // Collective. `tableHash` is the hash of this rank's range table. Throws Error: ranks on different hosts,
 // settings or tables that must agree and don't (naming ranks and values), no shared memory.
-NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, uint64_t tableHash,
-                    const std::atomic<bool>* abort);
+NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, const CommConfig& config,
+                    uint64_t tableHash, const std::atomic<bool>* abort);
 
 }  // namespace topoccl

@@ -17,8 +17,9 @@ constexpr uint64_t kLargestSlot = 128 << 10;
 constexpr uint64_t kSmallestGranules = 4;
 
 // What is the same at both ends of a connection and different from all other connections.
-uint64_t connectionKey(const Connection& connection, const Choice& choice) {
-  uint64_t key = mix(static_cast<uint64_t>(choice.algorithm), static_cast<uint64_t>(choice.protocol));
+uint64_t connectionKey(const Connection& connection, uint64_t family, const Choice& choice) {
+  uint64_t key = mix(family, static_cast<uint64_t>(choice.algorithm));
+  key = mix(key, static_cast<uint64_t>(choice.protocol));
   key = mix(key, static_cast<uint64_t>(choice.channels));
   key = mix(key, static_cast<uint64_t>(connection.from));
   key = mix(key, static_cast<uint64_t>(connection.channel));
@@ -49,8 +50,9 @@ SlotPlan planSlots(const Schedule& schedule, uint32_t sendConnections, const Slo
   return plan;
 }
 
-OpenSchedule::OpenSchedule(Schedule schedule, const Choice& choice, SlotPlan slots)
+OpenSchedule::OpenSchedule(Schedule schedule, uint64_t family, const Choice& choice, SlotPlan slots)
     : schedule_(std::move(schedule)),
+      family_(family),
       choice_(choice),
       slots_(slots),
       maxSpan_(topoccl::maxSpan(schedule_)),
@@ -81,7 +83,8 @@ const ChunkMap& OpenSchedule::chunkMap(uint64_t count, uint32_t elementBytes) {
 bool OpenSchedule::connectOne(Connector& connector, size_t index) {
   const Connection& connection = schedule_.connections[index];
   const RingShape shape{slots_.slots, slots_.slotBytes, static_cast<uint32_t>(connection.readers.size())};
-  const ConnectionPlan plan{&connection, connectionKey(connection, choice_), shape, choice_.protocol};
+  const ConnectionPlan plan{&connection, connectionKey(connection, family_, choice_), shape,
+                            choice_.protocol};
   if (!connector.connect(plan, endpoints_[index])) return false;
   connected_[index] = 1;
   return true;

@@ -34,7 +34,8 @@ SlotPlan planSlots(const Schedule& schedule, uint32_t sendConnections, const Slo
 
 class OpenSchedule {
  public:
-  OpenSchedule(Schedule schedule, const Choice& choice, SlotPlan slots);
+  // `family` tells apart schedules of different collectives or roots with the same choice.
+  OpenSchedule(Schedule schedule, uint64_t family, const Choice& choice, SlotPlan slots);
 
   // Makes and finds connections. True once all are there; then bound() may be used.
   bool connect(Connector& connector);
@@ -51,6 +52,7 @@ class OpenSchedule {
   bool connectOne(Connector& connector, size_t index);
 
   Schedule schedule_;  // moved into bound_ when that is made
+  uint64_t family_;
   Choice choice_;
   SlotPlan slots_;
   uint32_t maxSpan_;

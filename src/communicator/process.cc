@@ -10,18 +10,19 @@ namespace topoccl {
 
 namespace {
 
+// One node memory of this process, while its users come to fetch it.
 struct SharedMemory {
-  std::shared_ptr<NodeMemory> memory;
+  std::weak_ptr<NodeMemory> memory;  // kept by its maker, then by all users
   std::exception_ptr error;
   bool settled = false;
-  int usersLeft = 0;
+  int arrived = 0;
 };
 
 struct Process {
   std::mutex mutex;
   std::string lastError;
   std::condition_variable settled;
-  std::map<uint64_t, SharedMemory> memories;  // entries live until the last of their users has come
+  std::map<uint64_t, SharedMemory> memories;  // until the last of their users has come
 };
 
 Process& process() {
@@ -43,31 +44,39 @@ void setLastError(std::string text) {
 
 std::shared_ptr<NodeMemory> sharedNodeMemory(uint64_t key, int users,
                                              const std::function<std::shared_ptr<NodeMemory>()>& make,
-                                             const Wait& wait) {
+                                             const std::function<void()>& check) {
   Process& state = process();
-  std::shared_ptr<NodeMemory> made;
+  std::shared_ptr<NodeMemory> memory;
   std::exception_ptr error;
   if (make) try {
-      made = make();
+      memory = make();
     } catch (...) {
       error = std::current_exception();
     }
 
   std::unique_lock lock(state.mutex);
-  SharedMemory& entry = state.memories.try_emplace(key).first->second;
+  SharedMemory& entry = state.memories[key];
   if (make) {
-    entry = {std::move(made), error, true, users};
+    entry.memory = memory;
+    entry.error = error;
+    entry.settled = true;
     state.settled.notify_all();
   }
-  while (!entry.settled) {
-    state.settled.wait_for(lock, kWaitSlice);
-    if (entry.settled) break;
-    throwIfOver(wait, "waiting for this process's first rank to share its node's memory");
+  try {
+    while (!entry.settled) {
+      state.settled.wait_for(lock, kWaitSlice);
+      if (!entry.settled) check();
+    }
+    error = entry.error;
+    memory = entry.memory.lock();
+  } catch (...) {
+    error = std::current_exception();
   }
-  const SharedMemory result = entry;
-  if (--entry.usersLeft == 0) state.memories.erase(key);
-  if (result.error) std::rethrow_exception(result.error);
-  return result.memory;
+  if (++entry.arrived == users) state.memories.erase(key);
+  if (error) std::rethrow_exception(error);
+  if (!memory)
+    throw Error(Code::RemoteError, "the rank of this process that shared the node's memory failed");
+  return memory;
 }
 
 }  // namespace topoccl

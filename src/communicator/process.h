@@ -15,10 +15,10 @@ std::string lastError();
 void setLastError(std::string text);
 
 // The node memory known under `key` in this process. Exactly one caller per key passes `make`, which is
-// called without locks held; the others wait for its result, until `wait` is over. An exception of `make`
-// reaches all of them.
+// called without locks held; the others wait for its result and call `check` now and then, which throws to
+// end the wait. An exception of `make` reaches all of the `users`.
 std::shared_ptr<NodeMemory> sharedNodeMemory(uint64_t key, int users,
                                              const std::function<std::shared_ptr<NodeMemory>()>& make,
-                                             const Wait& wait);
+                                             const std::function<void()>& check);
 
 }  // namespace topoccl

@@ -100,6 +100,13 @@ Progress BoundSchedule::finishing() {
   return Progress::Done;
 }
 
+uint64_t BoundSchedule::progress() const {
+  uint64_t steps = 0;
+  for (size_t lane = 0; lane < cursors_.size(); ++lane)
+    steps += cursors_[lane].piece * schedule_.lanes[lane].stepCount + cursors_[lane].step;
+  return steps;
+}
+
 BoundSchedule::Wait BoundSchedule::waiting() const {
   Wait wait;
   for (uint32_t lane = 0; lane < cursors_.size(); ++lane) {

@@ -38,6 +38,8 @@ class BoundSchedule {
   Progress advance();
 
   const MachineFailure& failure() const { return machine_.failure(); }
+  // Changes whenever a lane has moved.
+  uint64_t progress() const;
   uint64_t call() const { return machine_.context().call; }
 
   // The first thing an unfinished lane waits for; lane is UINT32_MAX when it is peers that still read

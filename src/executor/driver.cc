@@ -47,7 +47,10 @@ void drive(std::span<WorkQueue> queues, Waiter& waiter) {
         queue.failed = true;
         if (!thrown) thrown = std::current_exception();
       }
-      if (!queue.finished()) waiting = &queue;
+      if (!queue.finished())
+        waiting = &queue;
+      else if (queue.ended)
+        queue.ended();
     }
     if (waiting == nullptr) break;
     if (moved) {
@@ -56,8 +59,11 @@ void drive(std::span<WorkQueue> queues, Waiter& waiter) {
     }
     const bool look = waiting->running != nullptr && waiter.wantsBlocker();
     if (!waiter.idle(look ? waiting->running->blocker() : nullptr)) continue;
-    for (WorkQueue& queue : queues)
-      if (!queue.finished() && queue.works[queue.current]->giveUp(queue.running)) queue.failed = true;
+    for (WorkQueue& queue : queues) {
+      if (queue.finished() || !queue.works[queue.current]->giveUp(queue.running)) continue;
+      queue.failed = true;
+      if (queue.ended) queue.ended();
+    }
   }
   waiter.finish();
   if (thrown) std::rethrow_exception(thrown);

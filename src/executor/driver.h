@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "executor/bound_schedule.h"
@@ -36,6 +37,7 @@ struct WorkQueue {
   size_t current = 0;
   BoundSchedule* running = nullptr;  // of works[current], once it is open and started
   bool failed = false;
+  std::function<void()> ended{};  // called once, when it is finished; may be empty
 
   bool finished() const { return failed || current == works.size(); }
 };

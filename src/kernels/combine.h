@@ -93,6 +93,12 @@ struct PackBlock {
     for (int i = 0; i < kPacks; ++i) values[i] = Op::template apply<Pack>(values[i], other.values[i]);
   }
 
+  // As if it had been stored and loaded again.
+  TOPOCCL_KERNEL void roundToStored() {
+    TOPOCCL_UNROLL
+    for (int i = 0; i < kPacks; ++i) values[i] = Pack::unpack(Pack::pack(values[i]));
+  }
+
   TOPOCCL_KERNEL void divide(uint32_t divisor) {
     TOPOCCL_UNROLL
     for (int i = 0; i < kPacks; ++i) values[i] = Pack::divide(values[i], divisor);
@@ -128,6 +134,18 @@ struct PackedBlock {
   }
 };
 
+// Multiplies an input by its factor. A rank that reads its own input and a peer that got the product through
+// a slot must go on with the same bits: types that are wider in registers round here.
+template <class Pack, int kPacks>
+TOPOCCL_KERNEL void scale(const CombineJob& job, uint32_t index, PackBlock<Pack, kPacks>& block) {
+  using Element = typename Pack::Element;
+  if constexpr (Element::kFloating) {
+    if (job.scaledInputs == 0) return;
+    block.multiply(job.factor(index));
+    if constexpr (sizeof(typename Element::Stored) != sizeof(typename Element::Wide)) block.roundToStored();
+  }
+}
+
 // Combines kPacks packs; the first begins at element `at`, each next one `stride` elements further.
 template <class Pack, class Op, bool kStreamed, int kPacks>
 TOPOCCL_KERNEL void combineBlock(const CombineJob& job, uint64_t at, uint64_t stride) {
@@ -137,15 +155,11 @@ TOPOCCL_KERNEL void combineBlock(const CombineJob& job, uint64_t at, uint64_t st
   const uint64_t distance = stride * kBytes;
   PackBlock<Pack, kPacks> result;
   result.load(job.input0 + offset, distance);
-  if constexpr (Element::kFloating) {
-    if (job.scaledInputs != 0) result.multiply(job.factor(0));
-  }
+  scale(job, 0, result);
   for (uint32_t i = 1; i < job.inputCount; ++i) {
     PackBlock<Pack, kPacks> next;
     next.load(job.input(i) + offset, distance);
-    if constexpr (Element::kFloating) {
-      if (job.scaledInputs != 0) next.multiply(job.factor(i));
-    }
+    scale(job, i, next);
     result.template reduce<Op>(next);
   }
   if constexpr (!Element::kFloating) {

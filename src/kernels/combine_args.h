@@ -16,8 +16,8 @@ struct CombineArgs {
   void* const* outputs = nullptr;
   uint32_t outputCount = 0;  // may be 0: nothing is done
   uint64_t count = 0;        // elements
-  // Bit i: multiply input i by `scale` on load (average of floating types: 1/n). Inputs from 64 on follow
-  // bit 63. Ignored by integer types.
+  // Bit i: multiply input i by `scale` on load (average of floating types: 1/n), rounded to the type. Inputs
+  // from 64 on follow bit 63. Ignored by integer types.
   uint64_t scaledInputs = 0;
   double scale = 1.0;
   // Divide the result (average of integer types, truncating towards zero) before storing; 1 = no division.

@@ -1,6 +1,7 @@
 #include "kernels/fence.h"
 
 #include <linux/membarrier.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,7 +18,9 @@ bool registerForFencing() {
 
 void fenceEverybody() {
   const int saved = errno;
-  ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0);
+  // It may fail for lack of memory, which passes.
+  while (::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0) != 0 && errno == ENOMEM)
+    ::sched_yield();
   errno = saved;
 }
 

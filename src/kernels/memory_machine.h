@@ -148,6 +148,13 @@ class MemoryMachine {
            header.piece == static_cast<uint32_t>(piece) && header.bytes == static_cast<uint32_t>(bytes);
   }
 
+  // Only peers of this address space may send addresses, and only what fits travels in the header.
+  TOPOCCL_HOST_DEVICE static bool plausible(const Endpoint& endpoint, const SlotHeader& header,
+                                            uint64_t bytes) {
+    if (header.kind == SlotKind::Inline) return bytes <= kInlineBytes;
+    return endpoint.direct || (header.kind == SlotKind::Staged && header.direct.placed == 0);
+  }
+
   // Checks what arrived, describes what will be sent and collects the addresses that don't depend on the
   // extent: inputs_[i] of received slots, outputs_[0 .. slotOutputs_) of slots and offered destinations.
   TOPOCCL_HOST_DEVICE bool prepare(const Step& step, const Operand* inputs, const Operand* outputs,
@@ -169,7 +176,7 @@ class MemoryMachine {
                                           uint64_t piece, uint64_t bytes) {
     Endpoint& endpoint = endpoints_[operand.connection];
     SlotHeader& header = endpoint.reader.header();
-    if (!expected(header, step.inChunk, piece, bytes)) {
+    if (!expected(header, step.inChunk, piece, bytes) || !plausible(endpoint, header, bytes)) {
       failure_.connection = operand.connection;
       failure_.found = header;
       failure_.expectedChunk = step.inChunk;
@@ -342,8 +349,8 @@ class MemoryMachine {
   }
 
   TOPOCCL_HOST_DEVICE void finish(const Step& step, const Operand* inputs, const Operand* outputs) {
+    if ((streamedSlots_ | streamedBuffers_) != 0) streamFence();  // before anything says that data is there
     if (touches_) storeRelease(context_.guard.touching, 0U);
-    if ((streamedSlots_ | streamedBuffers_) != 0) streamFence();
     for (uint32_t i = 0; i < step.outputCount; ++i)
       if (outputs[i].place == Place::Send) endpoints_[outputs[i].connection].writer.publish();
     for (uint32_t i = 0; i < step.inputCount; ++i) {

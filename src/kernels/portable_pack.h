@@ -111,10 +111,7 @@ struct PortablePack {
   TOPOCCL_KERNEL static Value load(const uint8_t* from) {
     Packed packed;
     __builtin_memcpy(&packed, __builtin_assume_aligned(from, kAlignment), sizeof(packed));
-    Value value;
-    TOPOCCL_UNROLL
-    for (int i = 0; i < kLanes_; ++i) value.lane[i] = PortableConversion<Element>::widen(packed.lane[i]);
-    return value;
+    return unpack(packed);
   }
 
   TOPOCCL_KERNEL static Packed pack(Value value) {
@@ -122,6 +119,13 @@ struct PortablePack {
     TOPOCCL_UNROLL
     for (int i = 0; i < kLanes_; ++i) packed.lane[i] = PortableConversion<Element>::narrow(value.lane[i]);
     return packed;
+  }
+
+  TOPOCCL_KERNEL static Value unpack(Packed packed) {
+    Value value;
+    TOPOCCL_UNROLL
+    for (int i = 0; i < kLanes_; ++i) value.lane[i] = PortableConversion<Element>::widen(packed.lane[i]);
+    return value;
   }
 
   TOPOCCL_KERNEL static void store(Packed packed, uint8_t* to) {

@@ -40,6 +40,7 @@ struct alignas(64) CallLine {
 
 struct alignas(64) TouchLine {
   uint32_t touching;
+  uint32_t left;  // 1 once the rank has destroyed its communicator
 };
 
 struct RankLine {

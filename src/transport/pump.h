@@ -6,6 +6,7 @@
 // it: step() never waits. It copies what a slot holds and keeps its description; references don't cross.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/endpoint.h"
@@ -35,7 +36,9 @@ class Pump {
     std::memcpy(target.payload, source.payload, sizeof(target.payload));
     if (source.kind == SlotKind::Staged) {
       target.direct.placed = 0;
-      std::memcpy(RingView::data(target), RingView::data(source), source.bytes);
+      // What says to be longer than a slot is damaged; the reader will see that it isn't what it expects.
+      const uint32_t most = to_.writer.ring().shape().slotBytes;
+      std::memcpy(RingView::data(target), RingView::data(source), std::min(source.bytes, most));
     }
     return target;
   }

@@ -89,6 +89,7 @@ struct HostPack {
   }
 
   TOPOCCL_KERNEL static Packed pack(Value value) { return HostConversion<Element>::narrow(D(), value); }
+  TOPOCCL_KERNEL static Value unpack(Packed packed) { return HostConversion<Element>::widen(D(), packed); }
 
   TOPOCCL_KERNEL static void store(Packed packed, uint8_t* to) {
     if constexpr (kFullAccess) {

@@ -1,4 +1,4 @@
-#include "api/local_devices.h"
+#include "device/local_devices.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -7,7 +7,7 @@
 #include <sstream>
 #include <thread>
 
-namespace topoccl::api {
+namespace topoccl {
 namespace {
 
 std::string nameIn(const std::string& text) {
@@ -39,4 +39,4 @@ TEST(LocalDevices, AreTheCoresOfTheAffinityMask) {
 }
 
 }  // namespace
-}  // namespace topoccl::api
+}  // namespace topoccl

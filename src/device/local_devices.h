@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace topoccl::api {
+namespace topoccl {
 
 struct LocalDevice {
   int core;          // the operating system's number
@@ -18,4 +18,4 @@ std::vector<LocalDevice> localDevices();
 // The processor model in text of the form of /proc/cpuinfo; "CPU" where it names none.
 std::string processorName(std::istream& cpuinfo);
 
-}  // namespace topoccl::api
+}  // namespace topoccl

@@ -1,0 +1,31 @@
+#include "device/local_devices.h"
+
+#include <fstream>
+
+#include "device/host.h"
+
+namespace topoccl {
+std::string processorName(std::istream& cpuinfo) {
+  // x86 says "model name", some other architectures "Processor" or "cpu model".
+  for (std::string line; std::getline(cpuinfo, line);) {
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string key = line.substr(0, line.find_last_not_of(" \t", colon - 1) + 1);
+    if (key != "model name" && key != "Processor" && key != "cpu model") continue;
+    const size_t start = line.find_first_not_of(" \t", colon + 1);
+    if (start != std::string::npos) return line.substr(start);
+  }
+  return "CPU";
+}
+
+std::vector<LocalDevice> localDevices() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  const std::string name = processorName(cpuinfo);
+  std::vector<LocalDevice> devices;
+  const std::vector<uint64_t> cores = allowedCores();
+  for (size_t core = 0; core < cores.size() * 64; ++core)
+    if ((cores[core / 64] >> core % 64 & 1) != 0) devices.push_back({static_cast<int>(core), name});
+  return devices;
+}
+
+}  // namespace topoccl
