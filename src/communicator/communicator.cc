@@ -135,6 +135,10 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
   group::end();
 }
 
+bool Communicator::dead() const {
+  return loadAcquire(&life_) == kDead;
+}
+
 bool Communicator::live() const {
   return loadAcquire(&life_) == kLive;
 }
@@ -222,7 +226,7 @@ CallPlan Communicator::explain(const std::string& collective, uint64_t count, Da
 Communicator* checkedCommunicator(const void* handle) {
   if (handle == nullptr) throw Error(Code::InvalidArgument, "comm is NULL");
   auto* const communicator = static_cast<Communicator*>(const_cast<void*>(handle));
-  if (!communicator->live()) throw Error(Code::InvalidArgument, "comm was destroyed or aborted before");
+  if (communicator->dead()) throw Error(Code::InvalidArgument, "comm was destroyed or aborted before");
   return communicator;
 }
 

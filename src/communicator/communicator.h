@@ -43,7 +43,8 @@ class Communicator {
   static void initRank(Communicator** out, int ranks, const void* id128, int rank, const CommConfig& config);
   static void initAll(Communicator** out, int count, const int* devices);
 
-  bool live() const;  // false after destroy or abort
+  bool live() const;  // false from destroy or abort on ...
+  bool dead() const;  // ... and true when that has ended
   int rank() const;
   int ranks() const;
   int device() const;  // position among this node's ranks, or what initAll was given

@@ -95,27 +95,58 @@ TEST(AllReduce, KnowsTypesAndOperators) {
   });
 }
 
-TEST(AllReduce, GivesAllRanksTheSameBits) {
-  constexpr int kRanksHere = 7;
-  constexpr size_t kCount = 65539;
-  for (const std::string algorithm : {"ring", "tree", "mesh_oneshot", "mesh_twoshot", "halving_doubling"}) {
-    const Environment environment{{"NCCL_ALGO", algorithm}};
-    std::vector<std::vector<float>> results(kRanksHere, std::vector<float>(kCount));
-    const ncclUniqueId id = newId();
-    onThreads(kRanksHere, [&](int rank) {
-      const Comm comm(id, kRanksHere, rank);
-      std::vector<float> in(kCount);
-      // Sums of these depend on the order of addition.
-      for (size_t i = 0; i < kCount; ++i)
-        in[i] = 1.0F / static_cast<float>((i * 131 + static_cast<size_t>(rank) * 7919) % 10007 + 1);
-      ASSERT_EQ(ncclAllReduce(in.data(), results[static_cast<size_t>(rank)].data(), kCount, ncclFloat,
-                              ncclSum, comm, nullptr),
-                ncclSuccess);
-    });
-    for (int rank = 1; rank < kRanksHere; ++rank)
-      EXPECT_EQ(std::memcmp(results[0].data(), results[static_cast<size_t>(rank)].data(), kCount * 4), 0)
-          << algorithm << " rank " << rank;
+// Data whose sums, averages and roundings depend on the order of operations, as raw bytes of any type.
+std::vector<unsigned char> roughInput(int rank, size_t bytes, ncclDataType_t type) {
+  std::vector<unsigned char> data(bytes);
+  uint64_t state = 88172645463325252 + static_cast<uint64_t>(rank) * 7919;
+  const auto next = [&] {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return static_cast<double>(state % 2000003) / 1000.0 - 1000.0;
+  };
+  const size_t element = type == ncclDouble ? 8 : type == ncclBfloat16 ? 2 : 4;
+  for (size_t at = 0; at + element <= bytes; at += element) {
+    const double value = next();
+    const auto narrow = static_cast<float>(value);
+    const auto whole = static_cast<int32_t>(value * 1000);
+    if (type == ncclDouble) std::memcpy(&data[at], &value, 8);
+    if (type == ncclFloat) std::memcpy(&data[at], &narrow, 4);
+    if (type == ncclInt32) std::memcpy(&data[at], &whole, 4);
+    if (type == ncclBfloat16) std::memcpy(&data[at], reinterpret_cast<const unsigned char*>(&narrow) + 2, 2);
   }
+  return data;
+}
+
+// Once, averages of bfloat16 differed: a rank's own input was not rounded as its peers' were in slots.
+TEST(AllReduce, GivesAllRanksTheSameBits) {
+  constexpr size_t kBytes = 40000;
+  for (const std::string algorithm : {"ring", "tree", "mesh_oneshot", "mesh_twoshot", "halving_doubling"})
+    for (const int ranks : {3, 7}) {
+      const Environment environment{{"NCCL_ALGO", algorithm}};
+      std::vector<ncclComm_t> comms(static_cast<size_t>(ranks));
+      ASSERT_EQ(ncclCommInitAll(comms.data(), ranks, nullptr), ncclSuccess);
+      for (const ncclDataType_t type : {ncclFloat, ncclDouble, ncclInt32, ncclBfloat16})
+        for (const ncclRedOp_t op : {ncclSum, ncclMax, ncclAvg})
+          for (const bool inPlace : {false, true}) {
+            const size_t count = kBytes / (type == ncclDouble ? 8 : type == ncclBfloat16 ? 2 : 4);
+            std::vector<std::vector<unsigned char>> results(static_cast<size_t>(ranks));
+            onThreads(ranks, [&](int rank) {
+              auto& result = results[static_cast<size_t>(rank)];
+              std::vector<unsigned char> in = roughInput(rank, kBytes, type);
+              result.resize(kBytes);
+              void* const out = inPlace ? in.data() : result.data();
+              ASSERT_EQ(
+                  ncclAllReduce(in.data(), out, count, type, op, comms[static_cast<size_t>(rank)], nullptr),
+                  ncclSuccess);
+              if (inPlace) result = in;
+            });
+            for (int rank = 1; rank < ranks; ++rank)
+              EXPECT_EQ(std::memcmp(results[0].data(), results[static_cast<size_t>(rank)].data(), kBytes), 0)
+                  << algorithm << " ranks " << ranks << " rank " << rank << " type " << type << " op " << op;
+          }
+      for (ncclComm_t comm : comms) EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+    }
 }
 
 TEST(Group, OneThreadDrivesManyRanks) {

@@ -123,25 +123,33 @@ INSTANTIATE_TEST_SUITE_P(
                     Disagreement{"operators", {6, 6}, {ncclFloat, ncclFloat}, {ncclSum, ncclMax}}),
     [](const auto& parameter) { return parameter.param.name; });
 
+// Waits until the flag is set by another rank of the test.
+void await(const std::atomic<bool>& flag) {
+  while (!flag.load()) std::this_thread::yield();
+}
+
 TEST(Abort, EndsACallInFlightAndTellsThePeers) {
   const ncclUniqueId id = newId();
+  std::atomic<bool> told{false};
   onThreads(3, [&](int rank) {
     Comm comm(id, 3, rank);
-    if (rank == 2) {
-      std::this_thread::sleep_for(50ms);
-      // Rank 0 aborts meanwhile; this rank learns of it in its next call.
-      std::this_thread::sleep_for(200ms);
+    if (rank == 2) {  // comes when it is over, and learns of it in its next call
+      await(told);
+      ncclResult_t state = ncclSuccess;
+      EXPECT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+      EXPECT_EQ(state, ncclRemoteError);
       EXPECT_EQ(call(comm, 100), ncclRemoteError) << lastError();
       EXPECT_TRUE(contains(lastError(), "rank 0")) << lastError();
       return;
     }
     if (rank == 1) {
       EXPECT_EQ(call(comm, 100), ncclRemoteError) << lastError();
+      told = true;
       return;
     }
     const ncclComm_t mine = comm.release();
     std::thread aborter([&] {
-      std::this_thread::sleep_for(100ms);
+      std::this_thread::sleep_for(50ms);  // most likely inside the call; before it is fine too
       EXPECT_EQ(ncclCommAbort(mine), ncclSuccess);
     });
     EXPECT_NE(call(mine, 100), ncclSuccess);
@@ -151,23 +159,126 @@ TEST(Abort, EndsACallInFlightAndTellsThePeers) {
 
 TEST(Abort, EndsAGroupInFlight) {
   const ncclUniqueId id = newId();
+  std::atomic<bool> over{false};
   onThreads(2, [&](int rank) {
     Comm comm(id, 2, rank);
-    if (rank == 1) return std::this_thread::sleep_for(300ms);  // never calls
+    if (rank == 1) return await(over);  // never calls
     const ncclComm_t mine = comm.release();
-    std::thread aborter([&] {
-      std::this_thread::sleep_for(100ms);
-      EXPECT_EQ(ncclCommAbort(mine), ncclSuccess);
-    });
     EXPECT_EQ(ncclGroupStart(), ncclSuccess);
     std::vector<float> in(50000, 1), out(50000);
     for (int i = 0; i < 2; ++i) {
       EXPECT_EQ(ncclAllReduce(in.data(), out.data(), in.size(), ncclFloat, ncclSum, mine, nullptr),
                 ncclSuccess);
     }
+    std::thread aborter([&] {
+      std::this_thread::sleep_for(50ms);
+      EXPECT_EQ(ncclCommAbort(mine), ncclSuccess);
+    });
     EXPECT_NE(ncclGroupEnd(), ncclSuccess);
     aborter.join();
+    over = true;
   });
+}
+
+// One thread aborts both communicators of a group, in either order.
+TEST(Abort, OfOneCommunicatorDoesNotWaitForTheGroupsOthers) {
+  const ncclUniqueId x = newId(), y = newId();
+  std::atomic<bool> over{false};
+  onThreads(2, [&](int rank) {
+    Comm first(x, 2, rank), second(y, 2, rank);
+    if (rank == 1) return await(over);
+    const ncclComm_t a = first.release(), b = second.release();
+    std::vector<float> data(100, 1);
+    EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+    for (const ncclComm_t comm : {a, b}) {
+      EXPECT_EQ(ncclAllReduce(data.data(), data.data(), 100, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
+    }
+    std::thread aborter([&] {
+      std::this_thread::sleep_for(50ms);
+      EXPECT_EQ(ncclCommAbort(a), ncclSuccess);
+      EXPECT_EQ(ncclCommAbort(b), ncclSuccess);
+    });
+    EXPECT_NE(ncclGroupEnd(), ncclSuccess);
+    aborter.join();
+    over = true;
+  });
+}
+
+TEST(Abort, FreesADestroyThatWaitsForACall) {
+  const ncclUniqueId id = newId();
+  std::atomic<bool> over{false};
+  onThreads(2, [&](int rank) {
+    Comm comm(id, 2, rank);
+    if (rank == 1) return await(over);
+    const ncclComm_t mine = comm.release();
+    std::thread destroyer([&] {
+      std::this_thread::sleep_for(50ms);
+      EXPECT_EQ(ncclCommDestroy(mine), ncclSuccess);
+    });
+    std::thread aborter([&] {
+      std::this_thread::sleep_for(100ms);
+      ncclCommAbort(mine);  // refused if it comes before the destroy's end is in sight; never waits
+    });
+    EXPECT_NE(call(mine, 100), ncclSuccess);
+    destroyer.join();
+    aborter.join();
+    over = true;
+  });
+}
+
+TEST(Destroy, WithoutTakingPartIsReportedToThePeers) {
+  const ncclUniqueId id = newId();
+  onThreads(3, [&](int rank) {
+    const Comm comm(id, 3, rank);
+    expectSum(comm, 3, rank, 100);
+    if (rank == 1) return;  // destroys
+    EXPECT_EQ(call(comm, 100), ncclRemoteError) << lastError();
+  });
+}
+
+TEST(Handle, IsNotUsedAgainAtOnce) {
+  ncclComm_t old = nullptr, next = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&old, 1, nullptr), ncclSuccess);
+  ASSERT_EQ(ncclCommDestroy(old), ncclSuccess);
+  ASSERT_EQ(ncclCommInitAll(&next, 1, nullptr), ncclSuccess);
+  EXPECT_NE(old, next);
+  EXPECT_EQ(ncclCommDestroy(old), ncclInvalidArgument);
+  EXPECT_EQ(call(next, 5), ncclSuccess);
+  EXPECT_EQ(ncclCommDestroy(next), ncclSuccess);
+}
+
+TEST(Group, ReportsWrongTypesAndPointersAtItsEnd) {
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
+  float x = 5, y = 0;
+  for (int fault = 0; fault < 2; ++fault) {
+    ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+    EXPECT_EQ(ncclAllReduce(&x, &y, 1, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
+    EXPECT_EQ(ncclAllReduce(fault == 0 ? nullptr : &x, &y, 1, outOfRange<ncclDataType_t>(fault == 0 ? 7 : 77),
+                            ncclSum, comm, nullptr),
+              ncclInvalidArgument);
+    EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
+    EXPECT_TRUE(contains(lastError(), "ncclAllReduce")) << lastError();
+    EXPECT_EQ(y, 0);
+  }
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+// A communicator that can't be used must not make another one of the group count a call that never ran.
+TEST(Group, ThatFailsLeavesTheOthersNumbersAlone) {
+  ncclComm_t dead = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&dead, 1, nullptr), ncclSuccess);
+  ASSERT_EQ(ncclCommFinalize(dead), ncclSuccess);
+  std::vector<ncclComm_t> comms(2);
+  ASSERT_EQ(ncclCommInitAll(comms.data(), 2, nullptr), ncclSuccess);
+  float x = 5, y = 0;
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclAllReduce(&x, &y, 1, ncclFloat, ncclSum, comms[0], nullptr), ncclSuccess);
+  EXPECT_EQ(ncclAllReduce(&x, &y, 1, ncclFloat, ncclSum, dead, nullptr), ncclSuccess);
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+  onThreads(2, [&](int rank) { expectSum(comms[static_cast<size_t>(rank)], 2, rank, 100); });
+  for (ncclComm_t comm : comms) EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  EXPECT_EQ(ncclCommDestroy(dead), ncclSuccess);
 }
 
 TEST(Group, RefusesACommunicatorThatDiedInside) {
@@ -200,17 +311,19 @@ TEST(Death, OfAPeerIsReported) {
   }
 }
 
-// Slots that fit no region: found when the first call makes its rings.
-TEST(Connections, WithoutRoomFailTheCallOnEveryRank) {
-  const Environment environment{{"TOPOCCL_SLOT_BYTES", std::to_string(64 << 20)}};
+// Trees have inner ranks with more rings than leaves: slots that fit some ranks' regions and not others'.
+TEST(Connections, ThatOneRankCannotMakeFailTheCallOnEveryRank) {
+  const Environment environment{{"NCCL_ALGO", "tree"}, {"TOPOCCL_SLOT_BYTES", "3000000"}};
   const ncclUniqueId id = newId();
-  onThreads(3, [&](int rank) {
-    const Comm comm(id, 3, rank);
+  std::atomic<int> namedRoom{0}, namedPeer{0};
+  onThreads(5, [&](int rank) {
+    const Comm comm(id, 5, rank);
     EXPECT_NE(call(comm, 1000), ncclSuccess);
-    EXPECT_TRUE(contains(lastError(), "TOPOCCL_SLOT_BYTES") || contains(lastError(), "gave up"))
-        << lastError();
+    namedRoom += contains(lastError(), "TOPOCCL_SLOT_BYTES") ? 1 : 0;
+    namedPeer += contains(lastError(), "gave up") || contains(lastError(), "failed") ? 1 : 0;
     EXPECT_NE(call(comm, 1000), ncclSuccess) << "a poisoned communicator must refuse";
   });
+  EXPECT_GT(namedRoom + namedPeer, 0);
 }
 
 TEST(Settings, OfBadValueAreRefusedByName) {
