@@ -19,8 +19,9 @@ target_compile_options(topoccl_flags INTERFACE
 target_include_directories(topoccl_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(topoccl_flags INTERFACE Threads::Threads)
 if(TOPOCCL_SANITIZE)
+  # C programs may pass any number as an enum; the interface has to look at it to refuse it.
   target_compile_options(topoccl_flags INTERFACE
-    -fsanitize=${TOPOCCL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    -fsanitize=${TOPOCCL_SANITIZE} -fno-sanitize=enum -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(topoccl_flags INTERFACE -fsanitize=${TOPOCCL_SANITIZE})
 endif()
 
