@@ -186,8 +186,9 @@ typedef enum {
  * three members are not yours to change. Structures of older and newer headers are understood: members this
  * library does not know are ignored, members the caller's header did not know keep their defaults.
  *
- * Used on CPU ranks: blocking (1, the default, or 0), minCTAs and maxCTAs (bounds on channels, at least 1),
- * commName (appears in logs). The others are accepted and have no effect there. */
+ * Used on CPU ranks: minCTAs and maxCTAs (bounds on channels, at least 1; equal on all ranks), commName
+ * (appears in logs). The others are accepted and have no effect there; so is blocking = 0: calls of this
+ * version always return when they are done. */
 typedef struct ncclConfig_v23100 {
   size_t size;
   unsigned int magic;
@@ -267,7 +268,7 @@ ncclResult_t pncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId
 
 /* The same with a configuration; config may be NULL.
  * Errors: additionally ncclInvalidArgument for a configuration not made by NCCL_CONFIG_INITIALIZER or with
- * a member out of range. With blocking = 0: ncclInProgress, and *comm is already set. */
+ * a member out of range, ncclInvalidUsage for bounds on channels that differ between ranks. */
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
                                     ncclConfig_t* config);
 ncclResult_t pncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
@@ -293,8 +294,8 @@ ncclResult_t pncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 ncclResult_t pncclCommAbort(ncclComm_t comm);
 
-/* Stores the state of comm: ncclSuccess, ncclInProgress (blocking = 0 only), or the first error that
- * happened outside a call. */
+/* Stores the state of comm: ncclSuccess, the error that made it unusable, or ncclRemoteError as soon as
+ * another rank is known to have failed. */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError);
 ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError);
 

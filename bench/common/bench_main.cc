@@ -1,5 +1,8 @@
 #include "common/bench_main.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -17,6 +20,13 @@
 
 namespace topoccl::bench {
 namespace {
+
+// What is opened later must not become a closed standard output.
+void takeStandardDescriptors() {
+  int descriptor = 0;
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = ::open("/dev/null", O_RDWR);
+  if (descriptor > STDERR_FILENO) ::close(descriptor);
+}
 
 int deviceCount() {
   int count = 0;
@@ -78,6 +88,7 @@ int run(int argumentCount, char** arguments, const Collective& collective) {
 }  // namespace
 
 int benchMain(int argumentCount, char** arguments, const Collective& collective) {
+  takeStandardDescriptors();
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   try {
     return run(argumentCount, arguments, collective);

@@ -256,11 +256,14 @@ RangeTable RangeTable::parse(std::string_view text) {
 
 RangeTable RangeTable::load(const std::string& path) {
   std::ifstream file(path);
-  std::ostringstream text;
-  if (!(text << file.rdbuf()))
+  std::string text;
+  char buffer[4096];
+  while (file.read(buffer, sizeof buffer) || file.gcount() > 0)
+    text.append(buffer, static_cast<size_t>(file.gcount()));
+  if (!file.is_open() || file.bad())
     throw Error(Code::SystemError,
                 concat("TOPOCCL_RANGE_TABLE=", path, ": cannot read a range table from this file"));
-  return parse(text.str());
+  return parse(text);
 }
 
 std::string RangeTable::print() const {

@@ -17,11 +17,8 @@ void checkPointer(const void* pointer, const char* argument) {
   if (pointer == nullptr) reject(concat(argument, " is NULL; it must point to where the result goes"));
 }
 
-void checkRank(int rank, int nranks) {
+void checkRankCount(int nranks) {
   if (nranks < 1) reject(concat("nranks is ", nranks, "; it must be at least 1"));
-  if (rank < 0 || rank >= nranks) {
-    reject(concat("rank is ", rank, "; it must be in 0..", nranks - 1, " as nranks is ", nranks));
-  }
 }
 
 void checkBuffer(const void* buffer, size_t count, const char* argument) {

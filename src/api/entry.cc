@@ -72,7 +72,7 @@ ncclResult_t getUniqueId(ncclUniqueId* uniqueId) {
 ncclResult_t commInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank) {
   return guardedInGroup("ncclCommInitRank", [&] {
     checkPointer(comm, "comm");
-    checkRank(rank, nranks);
+    checkRankCount(nranks);
     Communicator::initRank(handles(comm), nranks, commId.internal, rank, CommConfig{});
   });
 }
@@ -81,7 +81,7 @@ ncclResult_t commInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commI
                                 ncclConfig_t* config) {
   return guardedInGroup("ncclCommInitRankConfig", [&] {
     checkPointer(comm, "comm");
-    checkRank(rank, nranks);
+    checkRankCount(nranks);
     Communicator::initRank(handles(comm), nranks, commId.internal, rank, readConfig(config));
   });
 }

@@ -1,4 +1,5 @@
-// Owns a file descriptor. Everything in this library opens descriptors close-on-exec.
+// Owns a file descriptor. Everything in this library opens descriptors close-on-exec, and none of them takes
+// the place of standard input, output or error where the program has closed these.
 #pragma once
 
 #include <utility>
@@ -8,7 +9,7 @@ namespace topoccl {
 class Descriptor {
  public:
   Descriptor() = default;
-  explicit Descriptor(int value) : value_(value) {}
+  explicit Descriptor(int value) : value_(aboveStandard(value)) {}
   Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(value_, other.value_);
@@ -24,6 +25,8 @@ class Descriptor {
   void reset() noexcept;
 
  private:
+  static int aboveStandard(int value) noexcept;
+
   int value_ = -1;
 };
 

@@ -14,6 +14,7 @@
 #include "communicator/group.h"
 #include "communicator/member.h"
 #include "device/host.h"
+#include "device/local_devices.h"
 #include "kernels/sync.h"
 
 namespace topoccl {
@@ -94,6 +95,26 @@ Settings currentSettings() {
   return settings;
 }
 
+void checkDevices(int count, const int* devices) {
+  const auto known = static_cast<int>(localDevices().size());
+  for (int i = 0; devices != nullptr && i < count; ++i)
+    if (devices[i] < 0 || devices[i] >= known)
+      throw Error(Code::InvalidArgument,
+                  concat("devlist[", i, "] is ", devices[i], "; it must be in 0..", known - 1));
+}
+
+// A rank out of range goes to the root too, which tells the others; the caller learns that it was its
+// mistake.
+std::unique_ptr<Bootstrap> connectAs(const UniqueId& id, int ranks, int rank, const Settings& settings,
+                                     const std::atomic<bool>* abort) {
+  try {
+    return connectBootstrap(id, ranks, rank, settings, abort);
+  } catch (const Error& error) {
+    if (rank >= 0 && rank < ranks) throw;
+    throw Error(Code::InvalidArgument, error.what());
+  }
+}
+
 Member::AbortFlag newAbortFlag() {
   return std::make_shared<std::atomic<bool>>(false);
 }
@@ -104,18 +125,19 @@ void Communicator::initRank(Communicator** out, int ranks, const void* id128, in
                             const CommConfig& config) {
   UniqueId id;
   std::memcpy(id.bytes.data(), id128, id.bytes.size());
+  const Member::AbortFlag abort = newAbortFlag();
   auto init = [=] {
     const Settings settings = currentSettings();
-    Member::AbortFlag abort = newAbortFlag();
-    auto bootstrap = connectBootstrap(id, ranks, rank, settings, abort.get());
+    auto bootstrap = connectAs(id, ranks, rank, settings, abort.get());
     *out = HandlePool::instance().take(
-        std::make_unique<Member>(std::move(bootstrap), std::move(abort), settings, config, -1));
+        std::make_unique<Member>(std::move(bootstrap), abort, settings, config, -1));
   };
-  if (group::open()) return group::addInit(std::move(init));
+  if (group::open()) return group::addInit(std::move(init), abort);
   init();
 }
 
 void Communicator::initAll(Communicator** out, int count, const int* devices) {
+  checkDevices(count, devices);
   const Settings settings = currentSettings();
   std::vector<Member::AbortFlag> aborts;
   std::vector<const std::atomic<bool>*> flags;
@@ -127,10 +149,13 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
     // std::function wants copyable captures.
     auto bootstrap =
         std::make_shared<std::unique_ptr<Bootstrap>>(std::move(bootstraps[static_cast<size_t>(i)]));
-    group::addInit([=, abort = aborts[static_cast<size_t>(i)]] {
-      out[i] = HandlePool::instance().take(
-          std::make_unique<Member>(std::move(*bootstrap), abort, settings, CommConfig{}, device));
-    });
+    const Member::AbortFlag& abort = aborts[static_cast<size_t>(i)];
+    group::addInit(
+        [=] {
+          out[i] = HandlePool::instance().take(
+              std::make_unique<Member>(std::move(*bootstrap), abort, settings, CommConfig{}, device));
+        },
+        abort);
   }
   group::end();
 }

@@ -19,9 +19,14 @@ struct Call {
   CollectiveCall call;
 };
 
+struct Init {
+  std::function<void()> run;
+  std::shared_ptr<std::atomic<bool>> abort;
+};
+
 struct PendingGroup {
   int depth = 0;
-  std::vector<std::function<void()>> inits;
+  std::vector<Init> inits;
   std::vector<Call> calls;
   std::optional<Error> refused;
 };
@@ -32,20 +37,31 @@ PendingGroup& current() {
 }
 
 // All at once: each rank's init waits for the others'.
-void runInits(const std::vector<std::function<void()>>& inits) {
-  if (inits.size() == 1) return inits.front()();
+void runInits(const std::vector<Init>& inits) {
+  if (inits.size() == 1) return inits.front().run();
   std::mutex mutex;
   std::exception_ptr first;
+  const auto keep = [&] {
+    const std::scoped_lock lock(mutex);
+    if (!first) first = std::current_exception();
+  };
   std::vector<std::jthread> threads;
-  for (const auto& init : inits)
-    threads.emplace_back([&] {
-      try {
-        init();
-      } catch (...) {
-        const std::scoped_lock lock(mutex);
-        if (!first) first = std::current_exception();
-      }
-    });
+  try {
+    threads.reserve(inits.size());
+    for (const Init& init : inits)
+      threads.emplace_back([&] {
+        try {
+          init.run();
+        } catch (...) {
+          keep();
+        }
+      });
+  } catch (const std::exception& error) {
+    first =
+        std::make_exception_ptr(Error(Code::SystemError, concat("cannot start thread ", threads.size() + 1,
+                                                                " of ", inits.size(), ": ", error.what())));
+    for (const Init& init : inits) init.abort->store(true);
+  }
   threads.clear();  // joins
   if (first) std::rethrow_exception(first);
 }
@@ -122,8 +138,8 @@ namespace group {
 bool open() {
   return current().depth > 0;
 }
-void addInit(std::function<void()> init) {
-  current().inits.push_back(std::move(init));
+void addInit(std::function<void()> init, std::shared_ptr<std::atomic<bool>> abort) {
+  current().inits.push_back({std::move(init), std::move(abort)});
 }
 void addCall(Communicator& communicator, const CollectiveCall& call) {
   current().calls.push_back({&communicator, call});

@@ -2,7 +2,9 @@
 // thread can drive several ranks. Nested groups run when the outermost ends.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <memory>
 
 #include "base/error.h"
 #include "communicator/collective_work.h"
@@ -16,7 +18,8 @@ namespace group {
 bool open();  // this thread is inside a group
 
 // Inside a group: an init to run at its end, on a thread of its own, side by side with the group's others.
-void addInit(std::function<void()> init);
+// `abort` ends it.
+void addInit(std::function<void()> init, std::shared_ptr<std::atomic<bool>> abort);
 
 // Inside a group: a call to run at its end, after the inits.
 void addCall(Communicator& communicator, const CollectiveCall& call);

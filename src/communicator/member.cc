@@ -19,6 +19,8 @@ namespace {
 // docs/measurements.
 constexpr uint32_t kSpins = 2000;
 constexpr uint32_t kYields = 10;
+// What minCTAs can ask for: as many channels as NCCL has.
+constexpr int kMostChannels = 64;
 
 RangeTable loadTable(const Settings& settings) {
   if (settings.rangeTable.empty()) return RangeTable::builtIn();
@@ -91,7 +93,7 @@ Choice Member::choose(const CollectiveCall& call) const {
   Choice choice = table_.pick(call.collective, ranks(), call.count * elementBytes(call.type), filter_);
   if (settings_.channels > 0) choice.channels = static_cast<int>(settings_.channels);
   if (maxChannels_ > 0) choice.channels = std::min(choice.channels, maxChannels_);
-  choice.channels = std::max(choice.channels, minChannels_);
+  choice.channels = std::max(choice.channels, std::min(minChannels_, kMostChannels));
   return choice;
 }
 

@@ -226,6 +226,23 @@ TEST(Abort, FreesADestroyThatWaitsForACall) {
   });
 }
 
+TEST(Init, OfARankOutOfRangeIsReportedToAll) {
+  const ncclUniqueId id = newId();
+  onThreads(2, [&](int rank) {
+    ncclComm_t comm = nullptr;
+    EXPECT_NE(ncclCommInitRank(&comm, 2, id, rank == 0 ? 0 : 2), ncclSuccess);
+    EXPECT_TRUE(contains(lastError(), "rank 2")) << lastError();
+  });
+}
+
+TEST(Init, RefusesDevicesThatAreNotThere) {
+  ncclComm_t comms[2] = {};
+  for (const std::vector<int>& devices : {std::vector<int>{0, -3}, std::vector<int>{99999, 0}}) {
+    EXPECT_EQ(ncclCommInitAll(comms, 2, devices.data()), ncclInvalidArgument);
+    EXPECT_TRUE(contains(lastError(), "devlist")) << lastError();
+  }
+}
+
 TEST(Destroy, WithoutTakingPartIsReportedToThePeers) {
   const ncclUniqueId id = newId();
   onThreads(3, [&](int rank) {
