@@ -94,7 +94,6 @@ void CollectiveWork::setContext(OpenSchedule& open) {
     context.offerBytes = kDirectBytes;
   }
   context.guard = member_->guard();
-  context.fencing = member_->fencing();
 }
 
 void CollectiveWork::failed(const BoundSchedule& running) {

@@ -32,7 +32,6 @@ class HandlePool {
     if (free_.size() <= kDeadHandles) free_.push_front(&all_.emplace_back());
     Communicator* const handle = free_.front();
     free_.pop_front();
-    handle->fencing_ = member->fencing();
     handle->member_ = std::move(member);
     storeRelease(&handle->life_, Communicator::kLive);
     return handle;
@@ -76,7 +75,7 @@ class Communicator::Query {
 
 Communicator::Operation::Operation(Communicator& communicator) : communicator_(&communicator) {
   storeRelaxed(&communicator.operation_, 1U);
-  frequentFence(communicator.fencing_);
+  fullFence();
   if (communicator.live()) return;
   storeRelease(&communicator.operation_, 0U);
   refuseDead();
@@ -210,7 +209,7 @@ void Communicator::abort() {
 }
 
 void Communicator::end(bool aborting) {
-  rareFence(fencing_);
+  fullFence();
   if (aborting) member_->requestAbort();
   while (loadAcquire(&operation_) != 0) ::sched_yield();
   if (aborting)

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "kernels/fence.h"
 #include "kernels/types.h"
 
 namespace topoccl {
@@ -67,8 +66,7 @@ class Communicator {
   CallPlan explain(const std::string& collective, uint64_t count, DataType type) const;
 
   // A collective inside a communicator, from its construction to its end: keeps destroy and abort waiting.
-  // There is one at a time, so a flag does, and its fence can be the frequent side's: a communicator ends
-  // once. Throws InvalidArgument when the communicator is dead.
+  // There is one at a time, so a flag does. Throws InvalidArgument when the communicator is dead.
   class Operation {
    public:
     explicit Operation(Communicator& communicator);
@@ -95,7 +93,6 @@ class Communicator {
   uint32_t life_ = kDead;
   uint32_t queries_ = 0;    // calls of any thread inside ...
   uint32_t operation_ = 0;  // ... and 1 while a collective is
-  Fencing fencing_ = Fencing::Symmetric;
 };
 
 // The communicator behind a C handle. Throws InvalidArgument for NULL and for dead handles.

@@ -102,11 +102,8 @@ std::vector<RankWorks> gather(const std::vector<Call>& calls) {
 // How to wait for all of these ranks at once.
 WaitPolicy commonPolicy(const std::vector<RankWorks>& ranks) {
   WaitPolicy policy = ranks.front().operation->member().waitPolicy();
-  for (const RankWorks& rank : ranks) {
-    const WaitPolicy& one = rank.operation->member().waitPolicy();
-    policy.spins = std::min(policy.spins, one.spins);
-    if (one.fencing == Fencing::Asymmetric) policy.fencing = Fencing::Asymmetric;
-  }
+  for (const RankWorks& rank : ranks)
+    policy.spins = std::min(policy.spins, rank.operation->member().waitPolicy().spins);
   return policy;
 }
 

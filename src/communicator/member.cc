@@ -68,7 +68,6 @@ void Member::setWaitPolicy() {
   if (settings_.spin >= 0)
     waitPolicy_.spins = static_cast<uint32_t>(std::min<int64_t>(settings_.spin, UINT32_MAX));
   waitPolicy_.yields = kYields;
-  waitPolicy_.fencing = node_.fencing;
 }
 
 // ---- works ----
@@ -260,7 +259,7 @@ void Member::fail(Code code, const std::string& message) {
   const bool first = exchange(&failing_, 1U) == 0;
   if (!first) return;
   compareExchange(node_.memory->poison(), uint64_t{0}, packPoison(nodeRank_, code));
-  rareFence(node_.fencing);
+  fullFence();  // before the look at who touches
   wakeNode();
   {
     const std::scoped_lock lock(failureMutex_);
@@ -279,7 +278,7 @@ void Member::wakeNode() const {
 }
 
 // Peers of this process may be in the middle of a piece that they read from or write to this rank's buffers.
-// The poison is set and everybody fenced, so none begins another.
+// The poison is set, so none begins another.
 void Member::waitUntilUntouched() const {
   for (size_t peer = 0; peer < node_.nodeRanks.size(); ++peer) {
     if (!node_.places[static_cast<size_t>(node_.nodeRanks[peer])].sameProcess) continue;

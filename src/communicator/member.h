@@ -65,7 +65,6 @@ class Member {
 
   // The schedule for such a call; nullptr until all its connections are there. Throws Error.
   OpenSchedule* open(const CollectiveCall& call);
-  Fencing fencing() const { return node_.fencing; }
   DirectGuard guard() const { return {&line().touch.touching, node_.memory->poison()}; }
   unsigned char* scratch(uint64_t bytes);
   void post(const CallDescriptor& call) { node_.memory->post(nodeRank_, call); }

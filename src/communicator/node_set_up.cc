@@ -25,7 +25,7 @@ struct RankFacts {
   uint64_t tableHash;
   uint64_t nonce;  // the leader's names its node's memory within a process
   uint32_t coreWords;
-  uint32_t fences;  // 1: this process can take part in asymmetric fencing
+  uint32_t unused;
 };
 
 struct RankIntroduction {
@@ -58,8 +58,7 @@ RankIntroduction introduce(const Settings& settings, const CommConfig& config, u
   RankIntroduction me;
   me.cores = allowedCores();
   me.facts = {
-      hostIdentity(settings.hostId), processToken(), tableHash, 0, static_cast<uint32_t>(me.cores.size()),
-      registerForFencing() ? 1U : 0U};
+      hostIdentity(settings.hostId), processToken(), tableHash, 0, static_cast<uint32_t>(me.cores.size()), 0};
   randomBytes(&me.facts.nonce, sizeof(me.facts.nonce));
   me.settings =
       agreedText(settings) + concat("minCTAs=", config.minChannels, "\nmaxCTAs=", config.maxChannels, '\n');
@@ -107,14 +106,6 @@ int countCores(const std::vector<RankIntroduction>& ranks, const std::vector<int
   return count;
 }
 
-// Ranks that share cores sleep often, and then a fence each is cheaper.
-Fencing chooseFencing(const std::vector<RankIntroduction>& ranks, const NodeSetUp& node) {
-  if (static_cast<int>(node.nodeRanks.size()) > node.cores) return Fencing::Symmetric;
-  for (const int rank : node.nodeRanks)
-    if (ranks[static_cast<size_t>(rank)].facts.fences == 0) return Fencing::Symmetric;
-  return Fencing::Asymmetric;
-}
-
 // Who lives where, seen from `rank`.
 struct Neighbours {
   NodeShare share;
@@ -153,7 +144,6 @@ NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, const CommCo
   NodeSetUp node;
   const Neighbours neighbours = findNeighbours(ranks, bootstrap.rank(), node);
   node.cores = countCores(ranks, node.nodeRanks);
-  node.fencing = chooseFencing(ranks, node);
 
   // Collective, so every rank calls it; each process's first rank gets the file and maps it for all of them.
   const auto nodeRanks = static_cast<int>(node.nodeRanks.size());

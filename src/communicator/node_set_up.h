@@ -9,7 +9,6 @@
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
 #include "communicator/communicator.h"
-#include "kernels/fence.h"
 #include "transport/node_connector.h"
 #include "transport/node_memory.h"
 
@@ -20,7 +19,6 @@ struct NodeSetUp {
   std::vector<RankPlace> places;  // per rank
   std::vector<int> nodeRanks;     // ranks of this node, ascending: nodeRanks[node rank] = rank
   int cores = 0;                  // that the node's ranks may use, all together; 0 = unknown
-  Fencing fencing = Fencing::Symmetric;
 };
 
 // Collective. `tableHash` is the hash of this rank's range table. Throws Error: ranks on different hosts,

@@ -99,7 +99,7 @@ void Waiter::arm() {
     seen_[i] = loadAcquire(&bells_[i]->bell);
     storeRelaxed(&bells_[i]->sleeping, 1U);
   }
-  rareFence(policy_.fencing);  // pairs with the fence between a publish and ring()
+  fullFence();  // pairs with the fence between a publish and ring()
   armed_ = true;
 }
 

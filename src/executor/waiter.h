@@ -15,14 +15,12 @@
 #include <vector>
 
 #include "kernels/doorbell.h"
-#include "kernels/fence.h"
 
 namespace topoccl {
 
 struct WaitPolicy {
-  uint32_t spins = 0;                    // looks before the first yield
-  uint32_t yields = 8;                   // looks, with a yield each, before the first sleep
-  Fencing fencing = Fencing::Symmetric;  // as the publishers that may ring
+  uint32_t spins = 0;   // looks before the first yield
+  uint32_t yields = 8;  // looks, with a yield each, before the first sleep
 };
 
 // Longest sleep: how late abort flags, deadlines and dead peers are noticed.

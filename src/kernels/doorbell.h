@@ -1,11 +1,12 @@
 // How a rank that sleeps is woken, and what a waiting rank tells its peers: one line per rank in the memory
 // that all ranks of a node share.
 //
-//   sleeper:    sleeping = 1; rare fence; look once more; futex wait on `bell`       (executor/waiter)
-//   publisher:  publish or free a slot; frequent fence; if sleeping: ++bell, futex wake
+//   sleeper:    sleeping = 1; full fence; look once more; futex wait on `bell`       (executor/waiter)
+//   publisher:  publish or free a slot; full fence; if sleeping: ++bell, futex wake
 //
-// The two fences (fence.h) make it impossible that the sleeper misses the slot and the publisher misses the
-// sleeper.
+// The two fences make it impossible that the sleeper misses the slot and the publisher misses the sleeper.
+// To spare publishers theirs, by having the sleeper fence for all (membarrier), was tried: within 3 % at 8
+// bytes between two cores, 8 % slower at 4 KiB.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,6 @@
 
 #include "kernels/combine_args.h"
 #include "kernels/endpoint.h"
-#include "kernels/fence.h"
 #include "kernels/group.h"
 #include "schedule/chunk_map.h"
 #include "schedule/step.h"
@@ -24,7 +23,7 @@ namespace topoccl {
 
 // Between ranks of one address space: a rank raises `touching` while it reads or writes another rank's
 // buffers, after checking that the communicator isn't poisoned; whoever poisons it waits until nobody
-// touches. Either the toucher sees the poison or the poisoner sees the touch (see fence.h).
+// touches. Either the toucher sees the poison or the poisoner sees the touch: both fence in between.
 struct DirectGuard {
   uint32_t* touching = nullptr;
   const uint64_t* poison = nullptr;
@@ -45,7 +44,6 @@ struct CallContext {
   uint64_t referenceBytes = UINT64_MAX;  // messages of at least that many bytes may go by reference ...
   uint64_t offerBytes = UINT64_MAX;      // ... or to an offered destination
   DirectGuard guard;
-  Fencing fencing = Fencing::Symmetric;
 };
 
 // Why perform() refused: the slot's description isn't the expected one, or the communicator was poisoned.
@@ -269,7 +267,7 @@ class MemoryMachine {
 
   TOPOCCL_HOST_DEVICE bool touch() {
     storeRelaxed(context_.guard.touching, 1U);
-    frequentFence(context_.fencing);
+    fullFence();
     if (loadRelaxed(context_.guard.poison) == 0) return true;
     storeRelease(context_.guard.touching, 0U);
     failure_.poisoned = true;
@@ -360,7 +358,7 @@ class MemoryMachine {
       if (endpoint.offerCount != 0) offerAhead(endpoint, endpoint.reader.next() + 1);
       endpoint.reader.free();
     }
-    frequentFence(context_.fencing);
+    fullFence();
     for (uint32_t i = 0; i < step.inputCount; ++i)
       if (inputs[i].place == Place::Receive) ringBells(endpoints_[inputs[i].connection]);
     for (uint32_t i = 0; i < step.outputCount; ++i)

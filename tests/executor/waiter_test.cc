@@ -35,8 +35,7 @@ class Player {
     uint64_t lost = 0;  // those of them for which the bell was not even rung
   };
 
-  explicit Player(uint32_t doorbells, Fencing fencing = Fencing::Symmetric)
-      : bells_(doorbells), fencing_(fencing) {
+  explicit Player(uint32_t doorbells) : bells_(doorbells) {
     for (Doorbell& bell : bells_) pointers_.push_back(&bell);
   }
 
@@ -49,7 +48,7 @@ class Player {
     // Every other time the receiver is sleeping, or about to.
     while (value % 2 == 0 && loadRelaxed(&bells_[0].sleeping) == 0) std::this_thread::yield();
     storeRelease(&mailbox_, value);
-    frequentFence(fencing_);
+    fullFence();
     // Any of them, but often the last: the one that a limit on their number would forget.
     waking(bells_[(value % 4 == 0 ? value / 4 : bells_.size() - 1) % bells_.size()]);
     rungAt_ = Clock::now();
@@ -89,7 +88,6 @@ class Player {
 
   std::vector<Doorbell> bells_;
   std::vector<Doorbell*> pointers_;
-  Fencing fencing_;
   Waiter waiter_;
   uint64_t mailbox_ = 0;
   uint64_t rung_ = 0;
@@ -99,14 +97,13 @@ class Player {
 
 // Plays that many rounds; `prepare` is called first by both threads. Returns the two players' counts.
 std::vector<Player::Count> play(
-    uint64_t rounds, uint32_t doorbells, const Waking& waking, const std::function<void()>& prepare = [] {},
-    Fencing fencing = Fencing::Symmetric) {
-  Player players[] = {Player(doorbells, fencing), Player(doorbells, fencing)};
+    uint64_t rounds, uint32_t doorbells, const Waking& waking, const std::function<void()>& prepare = [] {}) {
+  Player players[] = {Player(doorbells), Player(doorbells)};
   std::vector<std::thread> threads;
   for (int me = 0; me < 2; ++me)
     threads.emplace_back([&, me] {
       prepare();
-      players[me].reset({0, 0, fencing});
+      players[me].reset({0, 0});
       for (uint64_t round = 1; round <= rounds; ++round) {
         if (me == 0) players[1].send(round, waking);
         players[me].receive(round);
@@ -133,14 +130,6 @@ void expectSound(const std::vector<Player::Count>& counts, uint64_t rounds) {
 TEST(Waiter, LosesNoBell) {
   constexpr uint64_t kRounds = 3000;
   expectSound(play(kRounds, 1, wakeUp), kRounds);
-}
-
-TEST(Waiter, LosesNoBellWhenOnlyTheSleeperFences) {
-  if (!registerForFencing()) GTEST_SKIP() << "this system has no membarrier";
-  constexpr uint64_t kRounds = 3000;
-  expectSound(play(
-                  kRounds, 1, wakeUp, [] {}, Fencing::Asymmetric),
-              kRounds);
 }
 
 TEST(Waiter, LosesNoBellOfSeveral) {
