@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "base/crypto.h"
 #include "base/error.h"
 #include "base/logging.h"
 
@@ -153,10 +152,6 @@ std::string agreedText(const Settings& settings) {
   for (const SettingRow& row : settingRows())
     if (row.mustAgree) text += concat(row.name, "=", printValue(settings, row), "\n");
   return text;
-}
-
-uint64_t hashOfAgreed(const Settings& settings) {
-  return hash64({agreedText(settings)});
 }
 
 std::string describeSettings() {

@@ -36,7 +36,7 @@ struct Settings {
 };
 
 // One variable. `mustAgree`: ranks with different values would compute different schedules or connections, so
-// init compares a hash over these.
+// init compares these.
 struct SettingRow {
   using Field = std::variant<std::string Settings::*, int64_t Settings::*, bool Settings::*,
                              std::chrono::milliseconds Settings::*, DeviceChoice Settings::*>;
@@ -62,9 +62,8 @@ Settings readSettings();  // from getenv
 // The row's value as text; "(hidden)" for a secret that is set.
 std::string printValue(const Settings& settings, const SettingRow& row);
 
-// "NAME=value" lines of the mustAgree rows, and their hash.
+// "NAME=value" lines of the mustAgree rows.
 std::string agreedText(const Settings& settings);
-uint64_t hashOfAgreed(const Settings& settings);
 
 // All rows as a Markdown table: for docs and --help.
 std::string describeSettings();

@@ -15,8 +15,8 @@ namespace topoccl {
 
 namespace {
 
-// Looks before a waiter yields when every rank has a core, and yields before it sleeps. Chosen, not tuned: some
-// 100 us of spinning, more than any message between cores takes.
+// Looks before a waiter yields when every rank has a core, and yields before it sleeps. Chosen, not tuned:
+// some 100 us of spinning, more than any message between cores takes.
 constexpr uint32_t kSpins = 2000;
 constexpr uint32_t kYields = 10;
 // What minCTAs can ask for: as many channels as NCCL has.

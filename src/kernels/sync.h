@@ -91,19 +91,19 @@ TOPOCCL_HOST_DEVICE inline void prefetchForWrite([[maybe_unused]] const void* ad
 
 // Host side only from here on.
 
-// Adds and returns the old value; a full barrier.
+// Adds and returns the old value, sequentially consistent; no fence for other accesses.
 template <class T>
 inline T fetchAdd(T* address, T value) {
   return __atomic_fetch_add(address, value, __ATOMIC_SEQ_CST);
 }
 
-// Sets *address to `desired` if it is `expected`; returns whether it did. A full barrier.
+// Sets *address to `desired` if it is `expected`; returns whether it did. Sequentially consistent.
 template <class T>
 inline bool compareExchange(T* address, T expected, T desired) {
   return __atomic_compare_exchange_n(address, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-// Returns the old value; a full barrier.
+// Returns the old value, sequentially consistent.
 template <class T>
 inline T exchange(T* address, T value) {
   return __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST);

@@ -65,11 +65,11 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair{"TOPOCCL_CHANNELS", "1025"}));
 
 TEST(Settings, HashOnlyWhatMustAgree) {
-  const uint64_t plain = hashOfAgreed(settingsFrom({}));
-  EXPECT_EQ(plain, hashOfAgreed(settingsFrom({{"NCCL_SOCKET_IFNAME", "eth"}, {"NCCL_HOSTID", "x"}})));
-  EXPECT_EQ(plain, hashOfAgreed(settingsFrom({{"NCCL_BUFFSIZE", "0x400000"}})));
-  EXPECT_NE(plain, hashOfAgreed(settingsFrom({{"NCCL_BUFFSIZE", "4096"}})));
-  EXPECT_NE(plain, hashOfAgreed(settingsFrom({{"NCCL_ALGO", "ring"}})));
+  const std::string plain = agreedText(settingsFrom({}));
+  EXPECT_EQ(plain, agreedText(settingsFrom({{"NCCL_SOCKET_IFNAME", "eth"}, {"NCCL_HOSTID", "x"}})));
+  EXPECT_EQ(plain, agreedText(settingsFrom({{"NCCL_BUFFSIZE", "0x400000"}})));
+  EXPECT_NE(plain, agreedText(settingsFrom({{"NCCL_BUFFSIZE", "4096"}})));
+  EXPECT_NE(plain, agreedText(settingsFrom({{"NCCL_ALGO", "ring"}})));
 }
 
 TEST(Settings, NeverPrintTheSecret) {
