@@ -77,10 +77,13 @@ void BoundSchedule::start(const CallContext& context, CombineFunction combine) {
 }
 
 Progress BoundSchedule::advance() {
+  // One step at a time where lanes run through many pieces: a lane that went on as long as it can would keep
+  // the others, and through them the peers, waiting for it.
+  const uint32_t limit = machine_.pieces() > 1 ? 1 : UINT32_MAX;
   bool moved = false;
   for (uint32_t lane = 0; lane < cursors_.size(); ++lane) {
     if (laneDone_[lane] != 0) continue;
-    const Advance result = topoccl::advance(view_, lane, cursors_[lane], machine_);
+    const Advance result = topoccl::advance(view_, lane, cursors_[lane], machine_, limit);
     moved |= result.steps != 0;
     if (result.state == LaneState::Failed) return Progress::Failed;
     if (result.state == LaneState::Done) {
