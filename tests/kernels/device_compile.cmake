@@ -1,5 +1,9 @@
 # A test that compiles device_compile.cu with nvcc, where there is one. nvcc runs as a test's command: the
-# project itself never needs CUDA.
+# project itself never needs CUDA. Sanitizers have no say in device code: once is enough.
+if(TOPOCCL_SANITIZE)
+  return()
+endif()
+
 find_program(TOPOCCL_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
 
 if(TOPOCCL_NVCC)
