@@ -250,7 +250,7 @@ CallPlan Communicator::explain(const std::string& collective, uint64_t count, Da
 Communicator* checkedCommunicator(const void* handle) {
   if (handle == nullptr) throw Error(Code::InvalidArgument, "comm is NULL");
   auto* const communicator = static_cast<Communicator*>(const_cast<void*>(handle));
-  if (communicator->dead()) throw Error(Code::InvalidArgument, "comm was destroyed or aborted before");
+  if (communicator->dead()) Communicator::refuseDead();
   return communicator;
 }
 

@@ -44,6 +44,7 @@ class Communicator {
 
   bool live() const;  // false from destroy or abort on ...
   bool dead() const;  // ... and true when that has ended
+  [[noreturn]] static void refuseDead();
   int rank() const;
   int ranks() const;
   int device() const;  // position among this node's ranks, or what initAll was given
@@ -87,7 +88,6 @@ class Communicator {
   static constexpr uint32_t kDead = 0, kLive = 1, kClosing = 2;
 
   void end(bool aborting);
-  [[noreturn]] static void refuseDead();
 
   std::unique_ptr<Member> member_;
   uint32_t life_ = kDead;

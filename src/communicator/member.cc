@@ -110,12 +110,7 @@ OpenSchedule* Member::open(const CollectiveCall& call, const Choice& choice) {
   std::unique_ptr<OpenSchedule>& entry =
       open_[{call.collective, call.root, choice.algorithm, choice.protocol, choice.channels}];
   if (!entry) {
-    const AlgorithmRow& algorithm = row(choice.algorithm);
-    Layout& layout = layouts_[choice.channels];
-    if (layout.channels.empty()) layout = flatLayout(ranks(), choice.channels);
-    Schedule schedule = algorithm.emit(layout, rank());
-    const uint32_t sends = algorithm.sendConnections(ranks()) * static_cast<uint32_t>(choice.channels);
-    const SlotPlan slots = planSlots(schedule, sends, slotWishes(settings_));
+    auto [schedule, slots] = plan(choice);
     const uint64_t family = mix(static_cast<uint64_t>(call.collective), static_cast<uint64_t>(call.root));
     entry = std::make_unique<OpenSchedule>(std::move(schedule), family, choice, slots);
     log(Level::Info, Subsystem::Coll, "rank ", rank(), " opens ", name(choice.algorithm), '/',
@@ -125,26 +120,30 @@ OpenSchedule* Member::open(const CollectiveCall& call, const Choice& choice) {
   return entry->connect(*connector_) ? entry.get() : nullptr;
 }
 
+Member::Planned Member::plan(const Choice& choice) const {
+  const AlgorithmRow& algorithm = row(choice.algorithm);
+  Schedule schedule = algorithm.emit(flatLayout(ranks(), choice.channels), rank());
+  const uint32_t sends = algorithm.sendConnections(ranks()) * static_cast<uint32_t>(choice.channels);
+  const SlotPlan slots = planSlots(schedule, sends, slotWishes(settings_));
+  return {std::move(schedule), slots};
+}
+
 CallPlan Member::explain(const CollectiveCall& call) const {
   const Choice choice = choose(call);
-  const AlgorithmRow& algorithm = row(choice.algorithm);
-  const Schedule schedule = algorithm.emit(flatLayout(ranks(), choice.channels), rank());
-  const SlotPlan slots =
-      planSlots(schedule, algorithm.sendConnections(ranks()) * static_cast<uint32_t>(choice.channels),
-                slotWishes(settings_));
-  CallPlan plan{name(choice.algorithm), name(choice.protocol),         "",
-                choice.channels,        static_cast<int>(slots.slots), slots.slotBytes};
+  const auto [schedule, slots] = plan(choice);
+  CallPlan result{name(choice.algorithm), name(choice.protocol),         "",
+                  choice.channels,        static_cast<int>(slots.slots), slots.slotBytes};
   for (const char* transport : {"in-process", "shm"}) {
     const bool used =
-        std::any_of(schedule.connections.begin(), schedule.connections.end(), [&](const auto& c) {
+        std::any_of(schedule.connections.begin(), schedule.connections.end(), [&](const Connection& c) {
           return std::string(connector_->transportTo(c.from == rank() ? c.readers.front() : c.from)) ==
                  transport;
         });
-    if (used && !plan.transport.empty()) plan.transport += '+';
-    if (used) plan.transport += transport;
+    if (used && !result.transport.empty()) result.transport += '+';
+    if (used) result.transport += transport;
   }
-  if (plan.transport.empty()) plan.transport = "none";
-  return plan;
+  if (result.transport.empty()) result.transport = "none";
+  return result;
 }
 
 unsigned char* Member::scratch(uint64_t bytes) {

@@ -104,6 +104,13 @@ class Member {
     OpenSchedule* schedule = nullptr;
   };
 
+  // This rank's schedule for a choice, and the slots of its connections.
+  struct Planned {
+    Schedule schedule;
+    SlotPlan slots;
+  };
+
+  Planned plan(const Choice& choice) const;
   OpenSchedule* open(const CollectiveCall& call, const Choice& choice);
   RankLine& line() const { return node_.memory->line(nodeRank_); }
   void setWaitPolicy();
@@ -127,7 +134,6 @@ class Member {
   int device_ = 0;
   std::unique_ptr<Connector> connector_;
   WaitPolicy waitPolicy_;
-  std::map<int, Layout> layouts_;  // by channels
   std::map<OpenKey, std::unique_ptr<OpenSchedule>> open_;
   Recent recent_;
   std::vector<unsigned char> scratch_;

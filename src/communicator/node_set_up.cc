@@ -6,9 +6,9 @@
 #include <set>
 #include <utility>
 
+#include "base/crypto.h"
 #include "base/error.h"
 #include "base/host_identity.h"
-#include "base/logging.h"
 #include "bootstrap/local_exchange.h"
 #include "communicator/process.h"
 #include "device/host.h"

@@ -33,4 +33,9 @@ struct Endpoint {
   uint64_t offered = 0;     // ... which is this message
 };
 
+// After a publish or free on `endpoint`, and a full fence: wakes whom it may concern.
+inline void ringBells(const Endpoint& endpoint) {
+  for (uint32_t i = 0; i < endpoint.bellCount; ++i) ring(*endpoint.bells[i]);
+}
+
 }  // namespace topoccl

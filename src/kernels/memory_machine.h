@@ -360,14 +360,14 @@ class MemoryMachine {
     }
     fullFence();
     for (uint32_t i = 0; i < step.inputCount; ++i)
-      if (inputs[i].place == Place::Receive) ringBells(endpoints_[inputs[i].connection]);
+      if (inputs[i].place == Place::Receive) wakePeers(endpoints_[inputs[i].connection]);
     for (uint32_t i = 0; i < step.outputCount; ++i)
-      if (outputs[i].place == Place::Send) ringBells(endpoints_[outputs[i].connection]);
+      if (outputs[i].place == Place::Send) wakePeers(endpoints_[outputs[i].connection]);
   }
 
-  TOPOCCL_HOST_DEVICE static void ringBells(const Endpoint& endpoint) {
+  TOPOCCL_HOST_DEVICE static void wakePeers([[maybe_unused]] const Endpoint& endpoint) {
 #if !defined(__CUDA_ARCH__)
-    for (uint32_t i = 0; i < endpoint.bellCount; ++i) ring(*endpoint.bells[i]);
+    ringBells(endpoint);
 #endif
   }
 

@@ -32,11 +32,10 @@ void damage(SlotHeader& slot, Fault fault) {
 
 // One connection this rank reads: upstream ring -> pump -> the ring the rank reads from.
 struct FaultyConnector::Line {
-  Line(const Connection& key, RingView ring, std::unique_ptr<void, Free> ringMemory, Pump carrier)
-      : connection(key), downstream(ring), memory(std::move(ringMemory)), pump(carrier) {}
+  Line(const Connection& key, std::unique_ptr<void, Free> ringMemory, Pump carrier)
+      : connection(key), memory(std::move(ringMemory)), pump(carrier) {}
 
   Connection connection;
-  RingView downstream;
   std::unique_ptr<void, Free> memory;
   Pump pump;
   std::thread thread;
@@ -64,7 +63,7 @@ bool FaultyConnector::connect(const ConnectionPlan& plan, Endpoint& endpoint) {
   to.writer = SlotWriter(ring, plan.protocol);
   to.bells = bells_;
   to.bellCount = 1;
-  lines_.push_back(std::make_unique<Line>(*plan.connection, ring, std::move(memory), Pump(endpoint, to)));
+  lines_.push_back(std::make_unique<Line>(*plan.connection, std::move(memory), Pump(endpoint, to)));
   Line& line = *lines_.back();
   line.thread = std::thread([this, &line] { carry(line); });
   endpoint.reader = SlotReader(ring, plan.protocol, 0);

@@ -31,14 +31,12 @@ bool NodeConnector::connect(const ConnectionPlan& plan, Endpoint& endpoint) {
                     std::all_of(connection.readers.begin(), connection.readers.end(),
                                 [&](int rank) { return places_[static_cast<size_t>(rank)].sameProcess; });
   setBells(endpoint, connection);
-  if (connection.from == rank_) wakeReaders(endpoint);
+  if (connection.from == rank_) {
+    // Readers may sleep because they found no ring. Nobody rings them otherwise before data comes.
+    fullFence();
+    ringBells(endpoint);
+  }
   return true;
-}
-
-// They may sleep because they found no ring. Nobody rings them otherwise before data comes.
-void NodeConnector::wakeReaders(const Endpoint& endpoint) {
-  fullFence();
-  for (uint32_t i = 0; i < endpoint.bellCount; ++i) topoccl::ring(*endpoint.bells[i]);
 }
 
 Doorbell* NodeConnector::bell(int rank) const {

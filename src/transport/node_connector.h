@@ -30,7 +30,6 @@ class NodeConnector : public Connector {
  private:
   Doorbell* bell(int rank) const;
   void setBells(Endpoint& endpoint, const Connection& connection);
-  static void wakeReaders(const Endpoint& endpoint);
 
   std::shared_ptr<NodeMemory> memory_;
   int rank_;

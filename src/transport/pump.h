@@ -3,7 +3,7 @@
 // the tests is one.
 //
 // A pump is a reader of one ring and the producer of the other, and is stepped, like a lane, by whoever owns
-// it: step() never waits. It copies what a slot holds and keeps its description; references don't cross.
+// it: nothing here waits. It copies what a slot holds and keeps its description; references don't cross.
 #pragma once
 
 #include <algorithm>
@@ -20,9 +20,6 @@ class Pump {
 
   // Whether a slot is there and there is room for it.
   bool ready() { return from_.reader.ready() && to_.writer.ready(); }
-
-  // The slot that move() will carry on, to look at.
-  const SlotHeader& next() { return from_.reader.header(); }
 
   // Copies one slot without handing it on: the caller may look at it or change it first.
   SlotHeader& copy() {
@@ -47,14 +44,14 @@ class Pump {
   void deliver() {
     to_.writer.publish();
     discard();
-    for (uint32_t i = 0; i < to_.bellCount; ++i) ring(*to_.bells[i]);
+    ringBells(to_);
   }
 
   // Frees the slot without handing it on.
   void discard() {
     from_.reader.free();
     fullFence();
-    for (uint32_t i = 0; i < from_.bellCount; ++i) ring(*from_.bells[i]);
+    ringBells(from_);
   }
 
  private:
