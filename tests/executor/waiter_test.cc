@@ -21,6 +21,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr long kFutexWaitv = 449;
 
+constexpr std::chrono::microseconds kTimeToFallAsleep{300};
+
 // How a publisher wakes; the usual one is ring().
 using Waking = std::function<void(Doorbell&)>;
 
@@ -45,12 +47,14 @@ class Player {
 
   // Another thread: puts `value` into the mailbox and wakes.
   void send(uint64_t value, const Waking& waking) {
-    // Every other time the receiver is sleeping, or about to.
+    // Every other time the receiver has said that it sleeps: of these, half the times it is on its way to
+    // sleep, or looks once more and never does; the other half it has had the time to fall asleep.
     while (value % 2 == 0 && loadRelaxed(&bells_[0].sleeping) == 0) std::this_thread::yield();
+    if (value % 4 == 0) std::this_thread::sleep_for(kTimeToFallAsleep);
     storeRelease(&mailbox_, value);
     fullFence();
     // Any of them, but often the last: the one that a limit on their number would forget.
-    waking(bells_[(value % 4 == 0 ? value / 4 : bells_.size() - 1) % bells_.size()]);
+    waking(bells_[(value % 8 == 0 ? value / 8 : bells_.size() - 1) % bells_.size()]);
     rungAt_ = Clock::now();
     storeRelease(&rung_, value);
   }
@@ -120,7 +124,7 @@ void wakeUp(Doorbell& bell) {
 
 void expectSound(const std::vector<Player::Count>& counts, uint64_t rounds) {
   for (const Player::Count& count : counts) {
-    EXPECT_GE(count.sleeps, rounds / 4) << "the test did not sleep";
+    EXPECT_GE(count.sleeps, rounds / 8) << "the test did not sleep";
     EXPECT_EQ(count.lost, 0U);
     // A busy machine may wake a thread that late now and then, but not as a rule.
     EXPECT_LT(count.late * 4, count.sleeps);
@@ -156,7 +160,7 @@ TEST(Waiter, LosesNoBellWhereTheSystemCannotWaitForSeveral) {
 
 // The counters of this test are worth something: a bell that nobody is woken by is late ...
 TEST(WaiterCheck, SeesABellThatWakesNobody) {
-  const auto counts = play(8, 1, [](Doorbell& bell) {
+  const auto counts = play(16, 1, [](Doorbell& bell) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     fetchAdd(&bell.bell, 1U);
   });
@@ -165,7 +169,7 @@ TEST(WaiterCheck, SeesABellThatWakesNobody) {
 
 // ... and one that was never rung is lost.
 TEST(WaiterCheck, SeesABellThatWasNotRung) {
-  const auto counts = play(8, 1, [](Doorbell&) {});
+  const auto counts = play(16, 1, [](Doorbell&) {});
   EXPECT_GT(counts[0].lost + counts[1].lost, 0U);
 }
 
