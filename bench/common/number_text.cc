@@ -17,7 +17,7 @@ std::string format(const char* pattern, Values... values) {
 
 std::string fitNumber(double value, int width) {
   for (int decimals = 2; decimals >= 0; decimals--) {
-    const std::string text = format("%*.*f", width, decimals, value);
+    std::string text = format("%*.*f", width, decimals, value);
     if (text.size() <= static_cast<size_t>(width)) return text;
   }
   return format("%*.*e", width, width >= 7 ? 1 : 0, value);

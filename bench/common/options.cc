@@ -135,7 +135,7 @@ const Row kRows[] = {
      [](Options& o, const Argument& a) { o.type = parseType(a); }},
     {'r', "root", "RANK", "root rank, -1 or all: every rank [0]",
      [](Options& o, const Argument& a) { o.root = std::string(a.text) == "all" ? kAll : a.integer(-1); }},
-    {'z', "blocking", "0..3", "barrier: 1 every call, 3 every iteration [0]",
+    {'z', "blocking", "0..3", "barrier: 1 every call, 2 none, 3 every iteration [0]",
      [](Options& o, const Argument& a) { o.blocking = static_cast<Blocking>(a.integer(0, 3)); }},
     {'T', "timeout", "SECONDS", "give up a row after this long [off]",
      [](Options& o, const Argument& a) { o.timeoutSeconds = a.integer(0); }},

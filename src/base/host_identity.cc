@@ -2,20 +2,12 @@
 
 #include <unistd.h>
 
-#include <fstream>
-
 #include "base/crypto.h"
 #include "base/error.h"
+#include "base/system_file.h"
 
 namespace topoccl {
 namespace {
-
-std::string firstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 std::string linkTarget(const std::string& path) {
   char target[128];
@@ -34,8 +26,8 @@ std::string hostName() {
 
 uint64_t hostIdentity(const std::string& hostId, const std::string& procRoot) {
   if (!hostId.empty()) return hash64({"given", hostId});
-  std::string boot = firstLine(procRoot + "/sys/kernel/random/boot_id");
-  if (boot.empty()) boot = concat(hostName(), "/", firstLine("/etc/machine-id"));
+  std::string boot = firstLineOf(procRoot + "/sys/kernel/random/boot_id");
+  if (boot.empty()) boot = concat(hostName(), "/", firstLineOf("/etc/machine-id"));
   const std::string space = procRoot + "/self/ns/";
   return hash64(
       {"found", boot, linkTarget(space + "net"), linkTarget(space + "ipc"), linkTarget(space + "user")});

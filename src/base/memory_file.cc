@@ -7,10 +7,11 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "base/error.h"
+#include "base/system_file.h"
 
 // Newer than some C libraries we build with.
 #ifndef MFD_NOEXEC_SEAL
@@ -33,7 +34,7 @@ Descriptor makeFile(const std::string& name) {
 
 // What the system could give without killing anybody; SIZE_MAX where it does not say.
 size_t availableBytes() {
-  std::ifstream file("/proc/meminfo");
+  std::istringstream file(readSystemFile("/proc/meminfo"));
   size_t kibibytes = 0;
   bool known = false;
   for (std::string name, unit; file >> name;) {

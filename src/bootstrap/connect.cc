@@ -35,7 +35,10 @@ Attempt attempt(const Rendezvous& rendezvous, const Bytes32& key, int rank, Wait
     if (!socket) return {std::nullopt, std::generic_category().message(error)};
     const ConnectionKeys keys =
         authenticate(socket.get(), key, Purpose::Control, static_cast<uint32_t>(rank), kRootRank, wait, what);
-    return {ControlConnection(std::move(socket), keys), ""};
+    ControlConnection connection(std::move(socket), keys);
+    if (connection.receive(wait, what).kind != static_cast<uint8_t>(Message::Admitted))
+      throw Error(Code::RemoteError, what + ": the root sent an unexpected message");
+    return {std::move(connection), ""};
   } catch (const Error& error) {
     if (error.code() != Code::RemoteError) throw;
     return {std::nullopt, error.what()};

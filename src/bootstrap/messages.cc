@@ -123,7 +123,7 @@ std::string printable(std::string_view text) {
 }
 
 uint32_t toMilliseconds(std::chrono::steady_clock::duration duration) {
-  const auto count = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  const auto count = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
   return static_cast<uint32_t>(std::clamp<int64_t>(count, 0, UINT32_MAX));
 }
 

@@ -20,6 +20,7 @@ enum class Message : uint8_t {
   Abort,     // reason, as raw bytes
   Leave,     // empty
   // root -> rank
+  Admitted,   // the rank's proof was right: its connection is no longer closed to make room; empty
   Welcome,    // Welcome
   Gathered,   // encodeBlobs
   Failure,    // Failure

@@ -1,8 +1,10 @@
 #include "bootstrap/root.h"
 
 #include <sys/epoll.h>
-
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <deque>
 #include <map>
@@ -20,11 +22,20 @@
 namespace topoccl {
 namespace {
 
-constexpr size_t kMaxStrangers = 512;
+constexpr size_t kMaxStrangers = 512, kMinStrangers = 8;
+constexpr size_t kStrangersShare = 4;  // they get at most 1 / kStrangersShare of the process's descriptors
+constexpr size_t kMaxAccepts = 4;      // at once: newcomers can speak before later ones push them out
 constexpr std::chrono::seconds kStrangerTime{10};
 constexpr std::chrono::milliseconds kAcceptPause{50};
 constexpr size_t kReadBytes = 256 << 10;
 constexpr uint64_t kListener = 0;
+
+// How many connections that have proved nothing may be open: the ranks of this process need descriptors too.
+size_t strangersLimit() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return kMaxStrangers;
+  return std::clamp<size_t>(files.rlim_cur / kStrangersShare, kMinStrangers, kMaxStrangers);
+}
 
 // One connection's bytes, in and out.
 struct Peer {
@@ -44,6 +55,8 @@ struct Peer {
 
   Peer(Descriptor socket_, const Bytes32& key)
       : socket(std::move(socket_)), handshake(key, Purpose::Control, kRootRank) {}
+
+  bool silent() const { return handshake.state() == ServerHandshake::State::Hello && input.empty(); }
 
   // False when the connection is broken.
   bool flush();
@@ -80,7 +93,8 @@ class Root {
  private:
   void watch(int operation, int descriptor, uint64_t id, uint32_t events);
   int timeoutMilliseconds() const;
-  void acceptAll();
+  void acceptSome();
+  bool makeRoom();
   void pauseAccepting();
   void resumeAccepting();
   void onEvent(int id, uint32_t events);
@@ -100,6 +114,7 @@ class Root {
   std::map<int, Peer> peers_;                      // ids grow, so the first is the oldest
   std::set<int> strangers_;                        // peers that have not joined
   std::vector<std::pair<int, std::string>> dead_;  // dropped in the next reap()
+  const size_t strangersLimit_ = strangersLimit();
   int nextId_ = 1;
   Deadline acceptAgain_ = Deadline::never();
   std::string buffer_ = std::string(kReadBytes, '\0');
@@ -129,13 +144,15 @@ void Root::run() {
     const int count =
         ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeoutMilliseconds());
     if (count < 0 && errno != EINTR) throwSystemError("epoll_wait", errno);
+    bool knocked = false;
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<size_t>(i)];
       if (event.data.u64 == kListener)
-        acceptAll();
+        knocked = true;
       else
         onEvent(static_cast<int>(event.data.u64), event.events);
     }
+    if (knocked) acceptSome();  // last: who is here already may have proved itself
     housekeeping();
   }
 }
@@ -160,17 +177,18 @@ void Root::housekeeping() {
   reap();
 }
 
-void Root::acceptAll() {
-  for (;;) {
+void Root::acceptSome() {
+  for (size_t i = 0; i < kMaxAccepts; ++i) {
     int error = 0;
     Descriptor socket = tryAccept(listener_.get(), error);
     if (!socket) {
       if (error == EAGAIN || error == EWOULDBLOCK) return;
-      if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) return pauseAccepting();
       if (error == ECONNABORTED || error == EPROTO || error == EINTR) continue;  // it died while it waited
-      return pauseAccepting();
+      if (!makeRoom()) return pauseAccepting();
+      continue;
     }
-    if (strangers_.size() >= kMaxStrangers) drop(*strangers_.begin(), "too many strangers");
+    while (strangers_.size() >= strangersLimit_ && makeRoom()) {
+    }
     const int id = nextId_++;
     watch(EPOLL_CTL_ADD, socket.get(), static_cast<uint64_t>(id), EPOLLIN);
     peers_.try_emplace(id, std::move(socket), key_);
@@ -178,9 +196,21 @@ void Root::acceptAll() {
   }
 }
 
-// No descriptors or memory left: make room, and try later rather than at once for ever.
+// Closes the oldest stranger that has said nothing, or else the oldest that has proved nothing. Who holds the
+// secret speaks at once, so that a flood of others rarely keeps it out; then it tries again.
+bool Root::makeRoom() {
+  const auto find = [this](auto accept) {
+    return std::find_if(strangers_.begin(), strangers_.end(), [&](int id) { return accept(peers_.at(id)); });
+  };
+  auto found = find([](const Peer& peer) { return peer.silent(); });
+  if (found == strangers_.end()) found = find([](const Peer& peer) { return !peer.opener; });
+  if (found == strangers_.end()) return false;
+  drop(*found, "too many strangers");
+  return true;
+}
+
+// No descriptors or memory, and no stranger to take them from: try later rather than at once for ever.
 void Root::pauseAccepting() {
-  if (!strangers_.empty()) drop(*strangers_.begin(), "out of descriptors");
   watch(EPOLL_CTL_DEL, listener_.get(), kListener, 0);
   acceptAgain_ = Deadline::in(kAcceptPause);
 }
@@ -229,6 +259,7 @@ void Root::parse(int id) {
     if (peer.handshake.state() != ServerHandshake::State::Done) return;
     peer.opener.emplace(peer.handshake.keys().toServer, kMaxFrameBytes);
     peer.sealer.emplace(peer.handshake.keys().toClient);
+    send(id, Message::Admitted, Payload(""));
   }
   while (const std::optional<Frame> frame = peer.opener->next(peer.input)) {
     session_.onFrame(id, peer.handshake.clientRank(), *frame, Deadline::Clock::now());

@@ -1,13 +1,13 @@
 #include "bootstrap/service_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <exception>
 #include <memory>
 
 #include "base/error.h"
 #include "base/logging.h"
+#include "base/signals.h"
 
 namespace topoccl {
 namespace {
@@ -24,20 +24,6 @@ void* runBody(void* argument) {
   }
   return nullptr;
 }
-
-// Blocks all signals on this thread; the thread made meanwhile inherits that.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -58,7 +44,7 @@ void startServiceThread(const char* name, std::function<void()> body) {
   }
   pthread_attr_destroy(&attributes);
   if (error != 0) throwSystemError(concat("starting the thread ", name), error);
-  owned.release();
+  static_cast<void>(owned.release());  // runBody's
 }
 
 }  // namespace topoccl

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/signals.h"
 #include "communicator/member.h"
 
 namespace topoccl {
@@ -48,6 +49,7 @@ void runInits(const std::vector<Init>& inits) {
   std::vector<std::jthread> threads;
   try {
     threads.reserve(inits.size());
+    const SignalsBlocked blocked;
     for (const Init& init : inits)
       threads.emplace_back([&] {
         try {

@@ -1,7 +1,8 @@
 #include "device/local_devices.h"
 
-#include <fstream>
+#include <sstream>
 
+#include "base/system_file.h"
 #include "device/host.h"
 
 namespace topoccl {
@@ -19,7 +20,7 @@ std::string processorName(std::istream& cpuinfo) {
 }
 
 std::vector<LocalDevice> localDevices() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
+  std::istringstream cpuinfo(readSystemFile("/proc/cpuinfo"));
   const std::string name = processorName(cpuinfo);
   std::vector<LocalDevice> devices;
   const std::vector<uint64_t> cores = allowedCores();

@@ -87,7 +87,7 @@ class WorkRun {
     std::string text = "deadlock: ";
     std::vector<bool> told(cursors_.size());
     constexpr int kEnough = 8;
-    for (int told_count = 0; told_count < kEnough && !told[lane]; ++told_count) {
+    for (int count = 0; count < kEnough && !told[lane]; ++count) {
       told[lane] = true;
       uint32_t other = lane;
       text += concat(machine_.nameOf(lane, cursors_[lane].step), " waits for ", waitsFor(lane, other));

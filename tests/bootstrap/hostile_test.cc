@@ -124,7 +124,8 @@ TEST(Strangers, ThatHoldTheKeyButSendHugeLengthsAreTurnedAway) {
     sendLoosely(socket, encodeFrameHead({UINT32_MAX, 1, 0, {}}));
     char byte;
     try {
-      EXPECT_EQ(receiveSome(socket, &byte, 1, soon(), "waiting to be turned away"), 0u);
+      while (receiveSome(socket, &byte, 1, soon(), "waiting to be turned away") > 0) {
+      }
     } catch (const TimeoutError&) {
       ADD_FAILURE() << "the root kept the connection";
     } catch (const Error&) {
@@ -152,13 +153,15 @@ TEST(Strangers, ThatSendOneByteAtATimeStillJoin) {
   slowly(*proof + sealer.seal(static_cast<uint8_t>(Message::Join), Payload(join)) + join);
   FrameOpener opener(client.keys().toClient, kMaxFrameBytes);
   std::string input;
-  std::optional<Frame> frame;
-  while (!(frame = opener.next(input))) {
-    char byte;
-    receiveAll(socket.get(), &byte, 1, soon(), "receiving slowly");
-    input.push_back(byte);
+  for (const Message expected : {Message::Admitted, Message::Welcome}) {
+    std::optional<Frame> frame;
+    while (!(frame = opener.next(input))) {
+      char byte;
+      receiveAll(socket.get(), &byte, 1, soon(), "receiving slowly");
+      input.push_back(byte);
+    }
+    EXPECT_EQ(frame->kind, static_cast<uint8_t>(expected));
   }
-  EXPECT_EQ(frame->kind, static_cast<uint8_t>(Message::Welcome));
 }
 
 TEST(Servers, ThatAreNotTheRootAreNoticed) {

@@ -1,6 +1,7 @@
 // Ranks as processes, for tests. The parent must have no threads.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -104,7 +104,7 @@ std::string SymbolMachine::flawOfResults(int of, const Goal& goal, std::map<Want
 
 std::string SymbolMachine::flawOfDifference(Value value, const Result& result, const Wanted& wanted,
                                             const Goal& goal) const {
-  const std::string flaw = symbols_.flaw(value, wanted, goal.final);
+  std::string flaw = symbols_.flaw(value, wanted, goal.final);
   if (!flaw.empty()) return flaw;
   return concat("is computed in another order than ", symbols_.print(result.value, wanted.chunk), " of rank ",
                 result.rank);
