@@ -7,9 +7,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,6 +30,17 @@ std::vector<int> allowedCores() {
     if (CPU_ISSET(static_cast<size_t>(core), &set)) cores.push_back(core);
   }
   return cores;
+}
+
+// -1, with a message, for what is no core of this process.
+int chosenCore(const char* text, const std::vector<int>& cores) {
+  int core = -1;
+  const char* last = text + std::strlen(text);
+  const auto [end, error] = std::from_chars(text, last, core);
+  const bool isAllowed = std::find(cores.begin(), cores.end(), core) != cores.end();
+  if (error == std::errc() && end == last && isAllowed) return core;
+  std::fprintf(stderr, "core_ping: \"%s\" is no core that this process may run on\n", text);
+  return -1;
 }
 
 void pinTo(int core) {
@@ -89,8 +101,9 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "core_ping: only one core to run on\n");
     return 1;
   }
-  const int first = count == 3 ? std::atoi(arguments[1]) : cores[0];
-  const int second = count == 3 ? std::atoi(arguments[2]) : cores[1];
+  const int first = count == 3 ? chosenCore(arguments[1], cores) : cores[0];
+  const int second = count == 3 ? chosenCore(arguments[2], cores) : cores[1];
+  if (first < 0 || second < 0) return 2;
   std::printf("%.0f\n", roundTrip(first, second));
   return 0;
 }

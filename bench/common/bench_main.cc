@@ -16,10 +16,13 @@
 #include "common/memory_map.h"
 #include "common/options.h"
 #include "common/team.h"
+#include "common/variables.h"
 #include "topoccl.h"
 
 namespace topoccl::bench {
 namespace {
+
+constexpr double kMeetingSeconds = 60;  // unless TOPOCCL_INIT_TIMEOUT says how long ranks may take to come
 
 // What is opened later must not become a closed standard output.
 void takeStandardDescriptors() {
@@ -44,8 +47,11 @@ int runChild(const Collective& collective, const Options& options, const ChildSe
 }
 
 int runLaunched(const Collective& collective, const Options& options, const Launch& launch, TeamSeat team) {
-  const BoardFile file({boardDirectory(), launch.jobKey, launch.rank, launch.ranks,
-                        Board::bytesNeeded(launch.ranks * options.threads)});
+  BoardFileRequest request{boardDirectory(), launch.jobKey, launch.rank, launch.ranks,
+                           Board::bytesNeeded(launch.ranks * options.threads)};
+  const double seconds = numberVariable("TOPOCCL_INIT_TIMEOUT", kMeetingSeconds);
+  request.patience = std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
+  const BoardFile file(request);
   team.process = launch.rank;
   team.localProcess = launch.localRank;
   team.processes = launch.ranks;

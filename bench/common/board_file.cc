@@ -81,6 +81,12 @@ class Descriptor {
   throw Failure(ExitCode::InternalError, message);
 }
 
+std::string secondsText(std::chrono::milliseconds duration) {
+  std::ostringstream text;
+  text << std::chrono::duration<double>(duration).count();
+  return text.str();
+}
+
 // A file of our user that nobody else can open, of the size this job's ranks expect.
 bool isOurs(int descriptor, const BoardFileRequest& request) {
   struct stat info {};
@@ -133,7 +139,7 @@ MemoryMap findFile(const std::string& path, const BoardFileRequest& request) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   fail("rank " + std::to_string(request.rank) + ": rank 0 did not make " + path + " within " +
-       std::to_string(request.patience.count()) + " s; do all ranks run on this host as the same user?");
+       secondsText(request.patience) + " s; do all ranks run on this host as the same user?");
 }
 
 void awaitAll(const MemoryMap& map, const BoardFileRequest& request) {
@@ -141,7 +147,7 @@ void awaitAll(const MemoryMap& map, const BoardFileRequest& request) {
   while (headOf(map)->come < static_cast<uint32_t>(request.ranks)) {
     if (Clock::now() > deadline) {
       fail("rank " + std::to_string(request.rank) + ": " + std::to_string(headOf(map)->come) + " of " +
-           std::to_string(request.ranks) + " ranks came within " + std::to_string(request.patience.count()) +
+           std::to_string(request.ranks) + " ranks came within " + secondsText(request.patience) +
            " s; ranks on other hosts or of other users can't");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -16,7 +16,7 @@ struct BoardFileRequest {
   int rank = 0;
   int ranks = 1;
   size_t bytes = 0;  // of the board
-  std::chrono::seconds patience{60};
+  std::chrono::milliseconds patience{60'000};
 };
 
 // XDG_RUNTIME_DIR if it is a directory of ours, else /tmp.

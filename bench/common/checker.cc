@@ -1,10 +1,9 @@
 #include "common/checker.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "common/failure.h"
+#include "common/variables.h"
 #include "common/verify.h"
 
 namespace topoccl::bench {
@@ -21,15 +20,9 @@ Stream streamOf(const Pattern& pattern, const Segment& segment) {
 }  // namespace
 
 std::optional<InjectedFault> injectedFault() {
-  const char* text = std::getenv("TOPOCCL_BENCH_INJECT");
-  if (text == nullptr) return std::nullopt;
-  InjectedFault fault{};
-  unsigned long long element = 0;
-  if (std::sscanf(text, "%d:%llu:%d", &fault.rank, &element, &fault.bit) != 3) {
-    throw Failure(ExitCode::BadArguments, "TOPOCCL_BENCH_INJECT must be RANK:ELEMENT:BIT");
-  }
-  fault.element = element;
-  return fault;
+  const auto numbers = numbersVariable("TOPOCCL_BENCH_INJECT", "RANK:ELEMENT:BIT");
+  if (numbers.empty()) return std::nullopt;
+  return InjectedFault{static_cast<int>(numbers[0]), numbers[1], static_cast<int>(numbers[2])};
 }
 
 void Checker::prepare(const Pattern& pattern, const Work& work, int local, bool isInPlace) const {

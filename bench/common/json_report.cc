@@ -1,16 +1,17 @@
 #include "common/json_report.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "common/failure.h"
 #include "common/number_text.h"
 #include "common/statistics.h"
 #include "common/text_report.h"
-
-extern char** environ;
 
 namespace topoccl::bench {
 namespace {
@@ -71,10 +72,8 @@ JsonReport::JsonReport(const Options& options, int argumentCount, char** argumen
   if (options.outputFile.empty()) return;
   std::string path;
   std::FILE* file = createFile(options.outputFile, path);
-  if (file == nullptr) {
-    std::printf("# skipping json output; %s not accessible\n", path.c_str());
-    return;
-  }
+  if (file == nullptr)
+    throw Failure(ExitCode::BadArguments, "cannot create " + path + ": " + std::strerror(errno));
   std::printf("# Writing JSON output to %s\n", path.c_str());
   document_ = std::make_unique<Document>(Document{file, options, Json::object(), Json::object()});
   Json& root = document_->root;
@@ -166,9 +165,12 @@ void JsonReport::finish(const std::vector<std::string>& errors) {
   document_->root["end_time"] = timeOfDay();
   // Names and variables need not be UTF-8.
   const std::string text = document_->root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  std::fwrite(text.data(), 1, text.size(), document_->file);
-  std::fclose(document_->file);
+  const bool written = std::fwrite(text.data(), 1, text.size(), document_->file) == text.size();
+  const bool closed = std::fclose(document_->file) == 0;
+  const int error = errno;
   document_.reset();
+  if (!written || !closed)
+    throw Failure(ExitCode::InternalError, std::string("writing the JSON report: ") + std::strerror(error));
 }
 
 }  // namespace topoccl::bench

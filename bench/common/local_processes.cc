@@ -18,16 +18,15 @@
 
 #include "common/board.h"
 #include "common/failure.h"
-
-extern char** environ;
+#include "common/variables.h"
 
 namespace topoccl::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// "RANK:RANKS:DESCRIPTOR:PARENT"
-constexpr const char* kSeatVariable = "TOPOCCL_BENCH_CHILD";
+constexpr const char* kSeatVariable = "TOPOCCL_BENCH_CHILD";  // for this program's own use
+constexpr const char* kSeatForm = "RANK:RANKS:DESCRIPTOR:PARENT";
 
 [[noreturn]] void fail(const std::string& what, int error) {
   throw Failure(ExitCode::InternalError, what + ": " + std::strerror(error));
@@ -181,13 +180,11 @@ class Supervisor {
 }  // namespace
 
 std::optional<ChildSeat> takeChildSeat() {
-  const char* text = std::getenv(kSeatVariable);
-  if (text == nullptr) return std::nullopt;
-  ChildSeat seat;
-  int parent = 0;
-  if (std::sscanf(text, "%d:%d:%d:%d", &seat.rank, &seat.ranks, &seat.boardDescriptor, &parent) != 4) {
-    throw Failure(ExitCode::InternalError, std::string(kSeatVariable) + " is for this program's own use");
-  }
+  const auto numbers = numbersVariable(kSeatVariable, kSeatForm);
+  if (numbers.empty()) return std::nullopt;
+  const ChildSeat seat{static_cast<int>(numbers[0]), static_cast<int>(numbers[1]),
+                       static_cast<int>(numbers[2])};
+  const auto parent = static_cast<pid_t>(numbers[3]);
   unsetenv(kSeatVariable);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The parent may have died before the line above.

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 
 #include "common/failure.h"
+#include "common/variables.h"
 
 namespace topoccl::bench {
 namespace {
@@ -23,11 +23,6 @@ std::vector<int> oneOrAll(int wanted, int count) {
   return all;
 }
 
-double wantedBandwidth() {
-  const char* text = std::getenv("NCCL_TESTS_MIN_BW");
-  return text != nullptr ? std::atof(text) : -1;
-}
-
 }  // namespace
 
 Sweep::Sweep(const Options& options, uint64_t maxBytes, const LocalRanks& ranks, Board& board,
@@ -38,7 +33,8 @@ Sweep::Sweep(const Options& options, uint64_t maxBytes, const LocalRanks& ranks,
       board_(board),
       reports_(reports),
       checker_(ranks, board),
-      watchdog_(options.timeoutSeconds, [&board] { board.fail(); }) {}
+      watchdog_(options.timeoutSeconds, [&board] { board.fail(); }),
+      wantedBandwidth_(numberVariable("NCCL_TESTS_MIN_BW", -1)) {}
 
 Summary Sweep::run() {
   const std::vector<Combination> all = combinations();
@@ -56,7 +52,7 @@ Summary Sweep::run() {
     }
   }
   const double average = bandwidthCount_ > 0 ? bandwidthSum_ / bandwidthCount_ : 0;
-  return {failedChecks_, average, wantedBandwidth()};
+  return {failedChecks_, average, wantedBandwidth_};
 }
 
 // With "all": what the library supports; what it does not is named on stderr.

@@ -55,6 +55,7 @@ class Sweep {
   Reports reports_;
   Checker checker_;
   Watchdog watchdog_;
+  const double wantedBandwidth_;  // GB/s; below 0: any
   uint64_t seed_ = 0;
   int failedChecks_ = 0;
   double bandwidthSum_ = 0;

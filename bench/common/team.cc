@@ -18,6 +18,7 @@
 #include "common/host_memory.h"
 #include "common/local_ranks.h"
 #include "common/sweep.h"
+#include "common/variables.h"
 
 namespace topoccl::bench {
 namespace {
@@ -129,13 +130,13 @@ class Team {
   }
 
   DeviceLine deviceLine(int thread, int local) const {
-    const char* first = std::getenv("NCCL_TESTS_DEVICE");
     const int perProcess = options_.threads * ranksPerDriver();
+    const double first = numberVariable("NCCL_TESTS_DEVICE", seat_.localProcess * perProcess);
     const int inProcess = thread * ranksPerDriver() + local;
     DeviceLine line;
     line.rank = firstRank() + inProcess;
     line.pid = getpid();
-    line.device = (first != nullptr ? std::atoi(first) : seat_.localProcess * perProcess) + inProcess;
+    line.device = static_cast<int>(first) + inProcess;
     std::snprintf(line.host, sizeof line.host, "%s", hostName().c_str());
     const auto index = static_cast<size_t>(std::max(0, line.device)) % devices_.size();
     std::snprintf(line.name, sizeof line.name, "%s", devices_[index].name);
@@ -209,6 +210,8 @@ class Team {
     const std::string error = isProbed ? "" : ncclGetLastError(nullptr);
     text.errors(error);
     json.finish({error});
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      throw Failure(ExitCode::InternalError, "the report could not be written to standard output");
   }
 
   const Collective& collective_;

@@ -63,6 +63,7 @@ struct LogPoint {
   int line;
   const char* function;
 
+  // NOLINTNEXTLINE(google-explicit-constructor): see above
   LogPoint(Level level_, const char* file_ = __builtin_FILE(), int line_ = __builtin_LINE(),
            const char* function_ = __builtin_FUNCTION())
       : level(level_), file(file_), line(line_), function(function_) {}

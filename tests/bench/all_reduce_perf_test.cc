@@ -147,6 +147,28 @@ TEST(AllReducePerf, BitsAreComparedEvenUnchecked) {
   EXPECT_EQ(perf("--ranks 2 -b 64 -e 64 -c 0 --bits").code, 0);
 }
 
+TEST(AllReducePerf, AReportThatCannotBeWrittenIsNoSuccess) {
+  const Outcome full = shell("env " PERF_QUOTED " --ranks 2 -b 8 -e 8 >/dev/full");
+  EXPECT_EQ(full.code, 1) << full.errors;
+  EXPECT_TRUE(contains(full.errors, "could not be written to standard output")) << full.errors;
+  for (const char* ranks : {"--ranks 2", "-t 2"}) {
+    const Outcome run = perf(std::string(ranks) + " -b 8 -e 8 -J /nonexistent/report.json");
+    EXPECT_EQ(run.code, 255) << run.text << run.errors;
+    EXPECT_TRUE(contains(run.errors, "cannot create /nonexistent/report.json: No such file")) << run.errors;
+  }
+}
+
+TEST(AllReducePerf, VariablesThatAreNoNumbersAreRefused) {
+  for (const char* variable :
+       {"NCCL_TESTS_MIN_BW=much", "NCCL_TESTS_MIN_BW=", "NCCL_TESTS_DEVICE=1x", "TOPOCCL_BENCH_INJECT=1:2",
+        "TOPOCCL_BENCH_INJECT=1:2:3:4", "TOPOCCL_BENCH_INJECT=a:0:0", "TOPOCCL_BENCH_INJECT=-1:0:0"}) {
+    const Outcome run = perf("--ranks 2 -b 8 -e 8", variable);
+    EXPECT_EQ(run.code, 255) << variable << run.text << run.errors;
+    const std::string text = variable;
+    EXPECT_TRUE(contains(run.errors, text.substr(0, text.find('=')) + "=\"")) << variable << run.errors;
+  }
+}
+
 TEST(AllReducePerf, TooLittleBandwidthFails) {
   const Outcome run = perf("--ranks 2 -b 8 -e 8", "NCCL_TESTS_MIN_BW=1000000");
   EXPECT_EQ(run.code, 7) << run.text << run.errors;
