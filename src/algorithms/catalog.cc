@@ -10,8 +10,9 @@ namespace topoccl {
 namespace {
 
 constexpr int kNoLimit = INT_MAX;
-// A rank of a two-shot mesh has a ring per peer: beyond this its share of ring memory gets too small.
-constexpr int kMeshRanks = 1024;
+// Beyond this the share of ring memory gets too small: a rank of a two-shot mesh has a ring per peer, and
+// slots of halving and doubling hold a granule of half the ranks' chunks.
+constexpr int kManyRanks = 1024;
 
 uint32_t one(int) {
   return 1;
@@ -32,11 +33,11 @@ uint32_t rounds(int ranks) {
 
 const std::vector<AlgorithmRow>& allReduceAlgorithms() {
   static const std::vector<AlgorithmRow> kRows = {
-      {Algorithm::MeshOneShot, "mesh_oneshot", "", kMeshRanks, emitMeshOneShotAllReduce, one},
-      {Algorithm::MeshTwoShot, "mesh_twoshot", "", kMeshRanks, emitMeshTwoShotAllReduce, all},
+      {Algorithm::MeshOneShot, "mesh_oneshot", "", kManyRanks, emitMeshOneShotAllReduce, one},
+      {Algorithm::MeshTwoShot, "mesh_twoshot", "", kManyRanks, emitMeshTwoShotAllReduce, all},
       {Algorithm::Ring, "ring", "ring", kNoLimit, emitRingAllReduce, one},
       {Algorithm::Tree, "tree", "tree", kNoLimit, emitTreeAllReduce, treeNeighbours},
-      {Algorithm::HalvingDoubling, "halving_doubling", "", kNoLimit, emitHalvingDoublingAllReduce, rounds},
+      {Algorithm::HalvingDoubling, "halving_doubling", "", kManyRanks, emitHalvingDoublingAllReduce, rounds},
   };
   return kRows;
 }

@@ -216,7 +216,7 @@ TEST(RangeTablePick, FallsBackAlongItsChoices) {
 
 TEST(RangeTablePick, AnEmptyTableStillFindsSomething) {
   const RangeTable table = RangeTable::parse("");
-  for (const int ranks : {1, 2, 1000, INT_MAX})
+  for (const int ranks : {1, 2, 1000, 1024})
     for (const char* algo : {"", "ring", "tree", "halving_doubling"})
       for (const char* proto : {"", "LL", "Simple"}) {
         const ChoiceFilter allowed = filter(algo, proto);

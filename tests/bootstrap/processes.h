@@ -2,7 +2,6 @@
 #pragma once
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,23 +11,11 @@
 
 #include "bootstrap/bootstrap.h"
 #include "ranks.h"
+#include "support/shared_value.h"
 
 namespace topoccl::testing {
 
-// Memory that parent and children see.
-template <class T>
-class SharedValue {
- public:
-  SharedValue()
-      : value_(new (::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
-                   T()) {}
-  ~SharedValue() { ::munmap(value_, sizeof(T)); }
-  T* operator->() { return value_; }
-  T& operator*() { return *value_; }
-
- private:
-  T* value_;
-};
+using test::SharedValue;
 
 // Children, each with the text of its error in a pipe; "" means it ended well, "killed" that it was killed.
 class Processes {

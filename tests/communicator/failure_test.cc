@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "communicator/ranks.h"
+#include "support/shared_value.h"
 
 namespace topoccl::test {
 namespace {
@@ -312,11 +313,15 @@ TEST(Group, RefusesACommunicatorThatDiedInside) {
 TEST(Death, OfAPeerIsReported) {
   for (const int victim : {0, 1, 2}) {
     const ncclUniqueId id = newId();
+    SharedValue<std::atomic<int>> done;
     onProcesses(
         3,
         [&](int rank) {
           Comm comm(id, 3, rank);
           expectSum(comm, 3, rank, 1000);
+          ++*done;
+          // Not while others are still in that call: it may fail them.
+          while (rank == victim && *done < 3) std::this_thread::yield();
           if (rank == victim) ::kill(::getpid(), SIGKILL);
           EXPECT_EQ(call(comm, 100000), ncclRemoteError) << lastError();
           EXPECT_TRUE(contains(lastError(), "rank " + std::to_string(victim))) << lastError();
