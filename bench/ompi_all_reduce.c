@@ -33,14 +33,15 @@ static double timeCalls(size_t bytes, int iterations) {
   return sum / ranks;
 }
 
-static void allocate(void) {
-  input = malloc(maxBytes + sizeof(float));
-  output = malloc(maxBytes + sizeof(float));
-  if (input == NULL || output == NULL) {
+static float* allocate(void) {
+  float* const buffer = malloc(maxBytes + sizeof(float));
+  if (buffer == NULL) {
     perror("malloc");
     MPI_Abort(MPI_COMM_WORLD, 1);
+    exit(1);
   }
-  for (size_t i = 0; i <= maxBytes / sizeof(float); i++) input[i] = output[i] = (float)(i % 100);
+  for (size_t i = 0; i <= maxBytes / sizeof(float); i++) buffer[i] = (float)(i % 100);
+  return buffer;
 }
 
 int main(int argc, char** argv) {
@@ -52,10 +53,11 @@ int main(int argc, char** argv) {
   const size_t minBytes = strtoull(argv[1], NULL, 10);
   maxBytes = strtoull(argv[2], NULL, 10);
   const size_t factor = strtoull(argv[3], NULL, 10);
-  const int iterations = atoi(argv[4]);
+  const int iterations = (int)strtol(argv[4], NULL, 10);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  allocate();
+  input = allocate();
+  output = allocate();
   for (size_t bytes = minBytes; bytes <= maxBytes; bytes *= factor) call(bytes, 0);
   for (size_t bytes = minBytes; bytes <= maxBytes; bytes *= factor) {
     const double microseconds = timeCalls(bytes, iterations);

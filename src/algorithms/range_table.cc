@@ -60,7 +60,7 @@ bool ncclOnlyAlgorithm(std::string_view token) {
 }
 
 // Both of NCCL's low-latency protocols are this library's packet: excluding one leaves the other.
-enum : uint32_t { kLl = 1, kLl128 = 2, kSimple = 4 };
+constexpr uint32_t kLl = 1, kLl128 = 2, kSimple = 4;
 
 uint32_t protocolNames(std::string_view token) {
   if (token == "packet") return kLl | kLl128;

@@ -59,7 +59,7 @@ const char* getLastError(ncclComm_t) {
   } catch (...) {
     return "out of memory";
   }
-  return text.c_str();
+  return text.c_str();  // NOLINT(clang-analyzer-cplusplus.InnerPointer): until this thread's next call
 }
 
 ncclResult_t getUniqueId(ncclUniqueId* uniqueId) {

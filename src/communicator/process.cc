@@ -6,6 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "communicator/communicator.h"
+
 namespace topoccl {
 
 namespace {

@@ -1,5 +1,5 @@
-// What a process has once, whatever the number of communicators: the last error, and the node memories that
-// several of its ranks share (one mapping each, so that addresses are comparable). Any thread may call.
+// What a process has once, whatever the number of communicators: the node memories that several of its ranks
+// share (one mapping each, so that addresses are comparable). Any thread may call.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,6 @@
 #include "transport/node_memory.h"
 
 namespace topoccl {
-
-std::string lastError();
-void setLastError(std::string text);
 
 // The node memory known under `key` in this process. Exactly one caller per key passes `make`, which is
 // called without locks held; the others wait for its result and call `check` now and then, which throws to
