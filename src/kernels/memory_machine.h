@@ -120,15 +120,17 @@ class MemoryMachine {
     return answer;
   }
 
-  // A call of one piece keeps the chunks of a span side by side: one extent. Otherwise one per chunk.
+  // Where chunks are whole pieces and lie side by side a span is one extent. Otherwise one per chunk.
+  TOPOCCL_HOST_DEVICE bool wholeSpans() const {
+    return context_.map.pieces == 1 && chunksAdjoin(context_.map);
+  }
   TOPOCCL_HOST_DEVICE uint32_t extents(const Step& step) const {
-    return context_.map.pieces == 1 ? 1 : step.span;
+    return step.span == 1 || wholeSpans() ? 1 : step.span;
   }
 
-  TOPOCCL_HOST_DEVICE ElementRange range(uint64_t chunk, uint32_t span, uint32_t index,
+  TOPOCCL_HOST_DEVICE ElementRange range(uint32_t chunk, uint32_t span, uint32_t index,
                                          uint64_t piece) const {
-    if (span == 1) return pieceRange(context_.map, chunk, piece);
-    if (context_.map.pieces != 1) return pieceRange(context_.map, chunk + index, piece);
+    if (span == 1 || !wholeSpans()) return pieceRange(context_.map, chunk + index, piece);
     const ElementRange first = chunkRange(context_.map, chunk);
     const ElementRange last = chunkRange(context_.map, chunk + span - 1);
     return {first.begin, last.begin + last.count - first.begin};

@@ -5,10 +5,11 @@
 
 namespace topoccl {
 
-ScheduleBuilder::ScheduleBuilder(int ranks, int rank, uint32_t chunks) {
+ScheduleBuilder::ScheduleBuilder(int ranks, int rank, uint32_t chunks, uint32_t blocks) {
   schedule_.ranks = ranks;
   schedule_.rank = rank;
   schedule_.chunks = chunks;
+  schedule_.blocks = blocks;
 }
 
 Operand ScheduleBuilder::send(std::vector<int> readers, int channel, int tag) {

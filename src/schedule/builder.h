@@ -11,7 +11,8 @@ namespace topoccl {
 
 class ScheduleBuilder {
  public:
-  ScheduleBuilder(int ranks, int rank, uint32_t chunks);
+  // `chunks` is a multiple of `blocks`.
+  ScheduleBuilder(int ranks, int rank, uint32_t chunks, uint32_t blocks = 1);
 
   // The connection with that key; made on first mention. `rank` must be `from` or one of the readers.
   Operand send(std::vector<int> readers, int channel, int tag);

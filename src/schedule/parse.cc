@@ -121,6 +121,10 @@ class Parser {
     line.expect(",");
     line.expect("chunks");
     schedule_.chunks = line.number("the number of chunks", kMaxTextChunks + 1);
+    if (line.take("in")) {
+      schedule_.blocks = line.number("the number of blocks", kMaxTextChunks + 1);
+      line.expect("blocks");
+    }
     line.expect(",");
     line.expect("scratch");
     schedule_.scratchChunks = line.number("the number of scratch chunks", kMaxTextChunks + 1);

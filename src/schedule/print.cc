@@ -83,8 +83,9 @@ std::string print(const Schedule& schedule, const Step& step) {
 
 std::string print(const Schedule& schedule) {
   std::ostringstream text;
-  text << "rank " << schedule.rank << " of " << schedule.ranks << ", chunks " << schedule.chunks
-       << ", scratch " << schedule.scratchChunks << ", slots " << schedule.minSlots
+  text << "rank " << schedule.rank << " of " << schedule.ranks << ", chunks " << schedule.chunks;
+  if (schedule.blocks != 1) text << " in " << schedule.blocks << " blocks";
+  text << ", scratch " << schedule.scratchChunks << ", slots " << schedule.minSlots
        << (schedule.copyInPlace ? ", copy in place\n" : "\n");
   for (size_t i = 0; i < schedule.connections.size(); ++i) {
     text << "connection " << i << ": ";

@@ -69,6 +69,8 @@ std::string flawOfHeader(const Schedule& schedule) {
   if (schedule.rank < 0 || schedule.rank >= schedule.ranks)
     return concat("rank ", schedule.rank, ": there are only ", schedule.ranks);
   if (schedule.chunks < 1) return "there must be at least one chunk";
+  if (schedule.blocks < 1 || schedule.chunks % schedule.blocks != 0)
+    return concat("blocks ", schedule.blocks, ": the ", schedule.chunks, " chunks must be a multiple of them");
   if (schedule.minSlots < 1) return "there must be at least one slot";
   return "";
 }

@@ -319,7 +319,7 @@ std::vector<Schedule> mutantsOf(const Mutation& mutation, const Schedule& good) 
 }
 
 void judge(const std::vector<Schedule>& mutant, Tally& tally) {
-  if (!prove(mutant, allReduceGoal(mutant[0].ranks)).ok) {
+  if (!prove(mutant, goalOf(Collective::AllReduce, mutant[0].ranks)).ok) {
     ++tally.killed;
     return;
   }

@@ -24,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(AllReduce, Proof, testing::ValuesIn(kEmitters),
 
 TEST_P(Proof, HoldsForEveryRankCountUpTo64) {
   for (int ranks = 1; ranks <= std::min(64, kMostRanks); ++ranks) {
-    const Verdict verdict = prove(emitAll(GetParam(), ranks), allReduceGoal(ranks));
+    const Verdict verdict = prove(emitAll(GetParam(), ranks), goalOf(Collective::AllReduce, ranks));
     ASSERT_TRUE(verdict.ok) << ranks << " ranks: " << verdict.message;
   }
 }
@@ -32,7 +32,7 @@ TEST_P(Proof, HoldsForEveryRankCountUpTo64) {
 TEST_P(Proof, HoldsForSeveralChannels) {
   for (const int channels : {2, 3})
     for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 13, 16, 24}) {
-      const Verdict verdict = prove(emitAll(GetParam(), ranks, channels), allReduceGoal(ranks));
+      const Verdict verdict = prove(emitAll(GetParam(), ranks, channels), goalOf(Collective::AllReduce, ranks));
       ASSERT_TRUE(verdict.ok) << ranks << " ranks, " << channels << " channels: " << verdict.message;
     }
 }
@@ -43,7 +43,7 @@ void proveSample(const Emitter& emitter, int ranks, bool inPlace) {
   CheckOptions options;
   options.inPlace = inPlace;
   options.sharing = Sharing::Offers;
-  const Verdict verdict = check(emitAll(emitter, ranks), allReduceGoal(ranks), options);
+  const Verdict verdict = check(emitAll(emitter, ranks), goalOf(Collective::AllReduce, ranks), options);
   ASSERT_TRUE(verdict.ok) << ranks << " ranks: " << verdict.message;
 }
 
@@ -64,9 +64,9 @@ TEST(MeshOneShotProof, NeedsCopiesInPlace) {
   for (Schedule& schedule : schedules) schedule.copyInPlace = false;
   CheckOptions options;
   options.sharing = Sharing::References;
-  EXPECT_TRUE(check(schedules, allReduceGoal(3), options).ok);
+  EXPECT_TRUE(check(schedules, goalOf(Collective::AllReduce, 3), options).ok);
   options.inPlace = true;
-  const Verdict verdict = check(schedules, allReduceGoal(3), options);
+  const Verdict verdict = check(schedules, goalOf(Collective::AllReduce, 3), options);
   EXPECT_NE(verdict.message.find("nothing orders"), std::string::npos) << verdict.message;
 }
 
@@ -76,7 +76,7 @@ TEST_P(Proof, DeclaresTheFewestSlotsThatDoNotDeadlock) {
     if (schedules[0].minSlots == 1) continue;
     CheckOptions options;
     options.slots = schedules[0].minSlots - 1;
-    const Verdict verdict = check(schedules, allReduceGoal(ranks), options);
+    const Verdict verdict = check(schedules, goalOf(Collective::AllReduce, ranks), options);
     EXPECT_FALSE(verdict.ok);
     EXPECT_NE(verdict.message.find("deadlock"), std::string::npos) << verdict.message;
   }

@@ -50,7 +50,7 @@ const char* const kGood0 = "lane 0\n 0: in -> s0\n 0: in + r1 -> out final\n";
 const char* const kGood1 = "lane 0\n 0: in -> s1\n 0: r0 + in -> out final\n";
 
 TEST(Checker, AcceptsARightSchedule) {
-  const Verdict verdict = check(parseAll({pair(0, kGood0), pair(1, kGood1)}), allReduceGoal(2), inPlace());
+  const Verdict verdict = check(parseAll({pair(0, kGood0), pair(1, kGood1)}), goalOf(Collective::AllReduce, 2), inPlace());
   EXPECT_TRUE(verdict.ok) << verdict.message;
   // Two works of three pieces with four steps.
   EXPECT_EQ(verdict.steps, 24u);
@@ -82,7 +82,7 @@ TEST(Checker, WantsAllRanksToAgree) {
 TEST(Checker, WantsBothEndsToKnowAConnection) {
   std::vector<Schedule> schedules = parseAll({pair(0, kGood0), pair(1, kGood1)});
   schedules[1].connections[0].tag = 9;
-  const Verdict verdict = check(schedules, allReduceGoal(2), outOfPlace());
+  const Verdict verdict = check(schedules, goalOf(Collective::AllReduce, 2), outOfPlace());
   EXPECT_CONTAINS(verdict.message, "only 1 of its ranks have it");
 }
 
@@ -90,7 +90,7 @@ TEST(Checker, WantsSchedulesToBeValid) {
   const auto damaged = [](auto change) {
     std::vector<Schedule> schedules = parseAll({pair(0, kGood0), pair(1, kGood1)});
     change(schedules[1]);
-    return check(schedules, allReduceGoal(2), outOfPlace()).message;
+    return check(schedules, goalOf(Collective::AllReduce, 2), outOfPlace()).message;
   };
   EXPECT_EQ(damaged([](Schedule& s) { s.steps[1].inChunk = 1; }),
             "rank 1 lane 0 step 1: chunk 1: there are only 1");
@@ -158,7 +158,7 @@ TEST(Checker, WantsFinalOnceAndOnlyOnTheSum) {
       verdictOf({pair(0, "lane 0\n 0: in -> s0\n 0: in + r1 -> out final\n 0: out -> out final\n"),
                  pair(1, kGood1)}),
       "takes a result that has had `final` applied for a partial one");
-  Goal goal = allReduceGoal(2);
+  Goal goal = goalOf(Collective::AllReduce, 2);
   goal.final = false;
   EXPECT_CONTAINS(check(parseAll({pair(0, kGood0), pair(1, kGood1)}), goal, outOfPlace()).message,
                   "had `final` applied, which this collective does not have");

@@ -21,13 +21,14 @@ const char* nameOf(Place buffer) {
 
 }  // namespace
 
-SymbolMachine::SymbolMachine(const std::vector<Schedule>& schedules, const CheckOptions& options,
-                             Network& network)
+SymbolMachine::SymbolMachine(const std::vector<Schedule>& schedules, const Goal& goal,
+                             const CheckOptions& options, Network& network)
     : schedules_(schedules),
+      goal_(goal),
       options_(options),
       network_(network),
       symbols_(schedules[0].ranks, schedules[0].chunks),
-      memory_(schedules, options.pieces, options.inPlace),
+      memory_(schedules, goal, options.pieces, options.inPlace),
       clocks_(laneCounts(schedules)) {
   for (const Schedule& schedule : schedules)
     for (uint32_t lane = 0; lane < schedule.lanes.size(); ++lane) lanes_.push_back({schedule.rank, lane});
@@ -115,6 +116,7 @@ bool SymbolMachine::readBuffer(int of, Place place, uint32_t chunk, uint32_t spa
   const auto knows = [this](const Access& earlier) { return clocks_.knows(lane_, earlier); };
   for (uint32_t i = 0; i < span; ++i) {
     Cell& cell = memory_.cell(of, place, chunk + i, piece);
+    if (!has(cell, of, place, chunk + i)) return false;
     const Access* conflict = read(cell, now_, knows);
     if (conflict != nullptr) return race("reads", of, place, chunk + i, piece, *conflict);
     const bool raw = symbols_.isRaw(cell.value);
@@ -153,6 +155,7 @@ bool SymbolMachine::writeOutputs(const Step& step, const Operand* outputs, uint6
     if (outputs[o].place == Place::Send) continue;
     for (uint32_t i = 0; i < step.span; ++i) {
       Cell& cell = memory_.cell(rank(), outputs[o].place, step.outChunk + i, piece);
+      if (!has(cell, rank(), outputs[o].place, step.outChunk + i)) return false;
       const Access* conflict = write(cell, now_, knows);
       if (conflict != nullptr)
         return race("writes", rank(), outputs[o].place, step.outChunk + i, piece, *conflict);
@@ -223,6 +226,12 @@ void SymbolMachine::freeMessages(const Step& step, const Operand* inputs) {
 bool SymbolMachine::fail(const std::string& why) {
   fault_ = concat(nameOf(now_), ": ", why);
   return false;
+}
+
+bool SymbolMachine::has(const Cell& cell, int of, Place place, uint32_t chunk) {
+  if (Memory::present(cell, place)) return true;
+  return fail(concat("uses ", topoccl::nameOf(place), " chunk ", chunk, " of rank ", of, ", which a rank of ",
+                     goal_.name, " does not have there"));
 }
 
 bool SymbolMachine::race(const char* does, int of, Place place, uint32_t chunk, uint64_t piece,
