@@ -1,5 +1,5 @@
-// Emitters: pure functions (layout, rank, root) -> schedule of that rank. See docs/algorithms.md for the steps,
-// schedule/goal.h for what buffers and blocks a collective has. Collectives without a root ignore it.
+// Emitters: pure functions (layout, rank, root) -> schedule of that rank. See docs/algorithms.md for the
+// steps, schedule/goal.h for what buffers and blocks a collective has. Collectives without a root ignore it.
 #pragma once
 
 #include "schedule/layout.h"
@@ -40,8 +40,8 @@ Schedule emitMeshGather(const Layout& layout, int rank, int root);
 Schedule emitMeshScatter(const Layout& layout, int rank, int root);
 Schedule emitMeshAllToAll(const Layout& layout, int rank, int root = 0);
 
-// Recursive halving (reduce-scatter), then doubling (all-gather) (halving_doubling.cc); other rank counts than
-// powers of two fold the surplus ranks in first.
+// Recursive halving (reduce-scatter), then doubling (all-gather) (halving_doubling.cc); other rank counts
+// than powers of two fold the surplus ranks in first.
 Schedule emitHalvingDoublingAllReduce(const Layout& layout, int rank, int root = 0);
 
 // One half of that for any number of ranks (doubling.cc): distances double, log2(ranks) rounds.

@@ -1,5 +1,5 @@
-// Gather and scatter on a binomial tree. Counted from the root, rank v looks after the ranks [v, v + size) with
-// size the lowest bit set in v (all of them for the root); its children are v + 1, v + 2, v + 4, ...
+// Gather and scatter on a binomial tree. Counted from the root, rank v looks after the ranks [v, v + size)
+// with size the lowest bit set in v (all of them for the root); its children are v + 1, v + 2, v + 4, ...
 //
 //   scatter, v = 2 of 6      from 0 -> scratch[2-3]              its own block and its child's
 //                            scratch[3] -> 3
@@ -11,6 +11,7 @@
 // Blocks wrap around behind the last rank: a bundle is cut there. Scratch chunks have the numbers of blocks.
 // The largest children come first in a scatter, last in a gather: they have the longest way.
 #include <algorithm>
+#include <bit>
 
 #include "algorithms/algorithms.h"
 #include "algorithms/emit.h"
@@ -76,7 +77,8 @@ class Node {
   }
 
   void step(const std::vector<Operand>& inputs, const std::vector<Operand>& outputs, BlockRun run) {
-    builder_.step(inputs, outputs, blockChunk(layout_, channel_, run.first), static_cast<uint32_t>(run.count));
+    builder_.step(inputs, outputs, blockChunk(layout_, channel_, run.first),
+                  static_cast<uint32_t>(run.count));
   }
 
   ScheduleBuilder& builder_;
@@ -87,12 +89,18 @@ class Node {
   int place_;
 };
 
-// All ranks' slots must take the largest bundle of any of them: every schedule has scratch and a span.
+// The largest bundle is that of the root's largest child.
+uint32_t largestBundle(int ranks) {
+  const int place = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks - 1)));
+  return static_cast<uint32_t>(std::min(place, ranks - place));
+}
+
 template <class Emit>
 Schedule emitBundles(const Layout& layout, int rank, int root, Emit&& emit) {
   checkRank(layout, rank, root);
   if (layout.ranks == 1) return emitAlone(false);
   ScheduleBuilder builder = blockBuilder(layout, rank);
+  builder.slotChunks(largestBundle(layout.ranks));
   builder.scratch(static_cast<uint32_t>(layout.ranks) * static_cast<uint32_t>(layout.channels.size()));
   for (size_t channel = 0; channel < layout.channels.size(); ++channel) {
     Node node(builder, layout, rank, root, static_cast<int>(channel));

@@ -11,8 +11,9 @@
 //                               in[1] -> out[1]
 //   broadcast         store:    from 0 -> out                    rank 0:   in -> out, everyone
 //   reduce            send:     in -> 0                          rank 0:   in + from 1 + from 2 -> out
-//   gather            send:     in[1] -> 0                       rank 0:   in[0] -> out[0], from 1 -> out[1], ...
-//   scatter           store:    from 0 -> out[1]                 rank 0:   in[0] -> out[0], in[1] -> 1, ...
+//   gather            send:     in[1] -> 0                       rank 0:   in[0] -> out[0], from 1 -> out[1],
+//   ... scatter           store:    from 0 -> out[1]                 rank 0:   in[0] -> out[0], in[1] -> 1,
+//   ...
 //
 // Sending and storing are lanes of their own, and start behind the own rank, so that not all crowd rank 0.
 #include "algorithms/algorithms.h"

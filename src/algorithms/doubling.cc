@@ -1,16 +1,16 @@
 // All-gather by doubling and reduce-scatter by halving, for any number of ranks (J. Bruck et al., "Efficient
 // algorithms for all-to-all communications in multiport message-passing systems", 1997): log2(ranks) rounds.
 //
-// All-gather. Before the round of distance d a rank has the d blocks from its own on; it sends them to the rank
-// d before it and gets the next d from the rank d behind it, in the last round only as many as it lacks.
+// All-gather. Before the round of distance d a rank has the d blocks from its own on; it sends them to the
+// rank d before it and gets the next d from the rank d behind it, in the last round only as many as it lacks.
 //
 //   rank 1 of 5        d = 1   in[1] -> out[1], 0               d = 2   out[1-2] -> 4
 //                              from 2 -> out[2]                         from 3 -> out[3-4]
 //                                                               d = 4   out[1] -> 2
 //                                                                       from 0 -> out[0]
 //
-// Reduce-scatter is the same backwards, with sums: in the round of distance d a rank sends what it has for the
-// blocks from d behind its own on, and adds what it gets for the blocks from its own on.
+// Reduce-scatter is the same backwards, with sums: in the round of distance d a rank sends what it has for
+// the blocks from d behind its own on, and adds what it gets for the blocks from its own on.
 //
 // Blocks wrap around behind the last rank: a message is cut there. Scratch chunks have the numbers of the
 // chunks that they sum. Everyone sends before it receives, up to three messages per round.
@@ -34,6 +34,13 @@ std::vector<Round> doublingRounds(int ranks) {
   for (int distance = 1; distance < ranks; distance *= 2)
     rounds.push_back({distance, std::min(distance, ranks - distance)});
   return rounds;
+}
+
+// Blocks in the largest message of any rank: one of them does not wrap in the longest round.
+uint32_t longestRound(int ranks) {
+  int longest = 0;
+  for (const Round round : doublingRounds(ranks)) longest = std::max(longest, round.count);
+  return static_cast<uint32_t>(longest);
 }
 
 class Emitter {
@@ -127,6 +134,7 @@ Schedule emitDoublingAllGather(const Layout& layout, int rank, int) {
   if (layout.ranks == 1) return emitAlone(false);
   ScheduleBuilder builder = blockBuilder(layout, rank);
   builder.minSlots(kMessagesPerRound);
+  builder.slotChunks(longestRound(layout.ranks));
   for (size_t channel = 0; channel < layout.channels.size(); ++channel)
     Emitter(builder, layout, rank, static_cast<int>(channel)).gather();
   return builder.take();
@@ -137,6 +145,7 @@ Schedule emitHalvingReduceScatter(const Layout& layout, int rank, int) {
   if (layout.ranks == 1) return emitAlone(true);
   ScheduleBuilder builder = blockBuilder(layout, rank);
   builder.minSlots(kMessagesPerRound);
+  builder.slotChunks(longestRound(layout.ranks));
   if (layout.ranks > 2)
     builder.scratch(static_cast<uint32_t>(layout.ranks) * static_cast<uint32_t>(layout.channels.size()));
   for (size_t channel = 0; channel < layout.channels.size(); ++channel)

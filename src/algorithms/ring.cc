@@ -27,9 +27,9 @@ namespace {
 constexpr uint32_t kRingSlots = 2;
 
 // One channel of a rank: its place, and the ranks at the places around it.
-class Place {
+class Seat {
  public:
-  Place(ScheduleBuilder& builder, const std::vector<int>& ring, int rank, int channel)
+  Seat(ScheduleBuilder& builder, const std::vector<int>& ring, int rank, int channel)
       : builder_(builder), ring_(ring), channel_(channel), place_(placeOf(rank)) {}
 
   Operand previous() const { return builder_.receive(at(-1), channel_, 0); }
@@ -60,7 +60,7 @@ class Place {
   int place_;
 };
 
-void emitAllReduce(ScheduleBuilder& builder, const Place& place, int ranks, int channel) {
+void emitAllReduce(ScheduleBuilder& builder, const Seat& place, int ranks, int channel) {
   const Operand previous = place.previous(), next = place.next();
   const auto chunk = [&](int step) {
     return static_cast<uint32_t>(channel * ranks + (place.place() + 2 * ranks - 1 - step) % ranks);
@@ -78,7 +78,7 @@ Schedule emitChannels(ScheduleBuilder builder, const Layout& layout, int rank, E
   for (size_t channel = 0; channel < layout.channels.size(); ++channel) {
     builder.lane();
     const auto number = static_cast<int>(channel);
-    emit(builder, Place(builder, layout.channels[channel].ring, rank, number), number);
+    emit(builder, Seat(builder, layout.channels[channel].ring, rank, number), number);
   }
   return builder.take();
 }
@@ -88,11 +88,12 @@ Schedule emitChannels(ScheduleBuilder builder, const Layout& layout, int rank, E
 Schedule emitRingAllReduce(const Layout& layout, int rank, int) {
   checkRank(layout, rank);
   if (layout.ranks == 1) return emitAlone(true);
-  ScheduleBuilder builder(layout.ranks, rank,
-                          static_cast<uint32_t>(layout.channels.size()) * static_cast<uint32_t>(layout.ranks));
+  ScheduleBuilder builder(
+      layout.ranks, rank,
+      static_cast<uint32_t>(layout.channels.size()) * static_cast<uint32_t>(layout.ranks));
   builder.minSlots(kRingSlots);
   return emitChannels(std::move(builder), layout, rank,
-                      [&](ScheduleBuilder& lane, const Place& place, int channel) {
+                      [&](ScheduleBuilder& lane, const Seat& place, int channel) {
                         emitAllReduce(lane, place, layout.ranks, channel);
                       });
 }
@@ -103,7 +104,7 @@ Schedule emitRingAllGather(const Layout& layout, int rank, int) {
   ScheduleBuilder builder = blockBuilder(layout, rank);
   builder.minSlots(kRingSlots);
   return emitChannels(
-      std::move(builder), layout, rank, [&](ScheduleBuilder& lane, const Place& place, int channel) {
+      std::move(builder), layout, rank, [&](ScheduleBuilder& lane, const Seat& place, int channel) {
         const Operand previous = place.previous(), next = place.next();
         const auto chunk = [&](int distance) { return blockChunk(layout, channel, place.at(-distance)); };
         lane.step({kIn}, {kOut, next}, chunk(0));
@@ -118,12 +119,11 @@ Schedule emitRingReduceScatter(const Layout& layout, int rank, int) {
   ScheduleBuilder builder = blockBuilder(layout, rank);
   builder.minSlots(kRingSlots);
   return emitChannels(
-      std::move(builder), layout, rank, [&](ScheduleBuilder& lane, const Place& place, int channel) {
+      std::move(builder), layout, rank, [&](ScheduleBuilder& lane, const Seat& place, int channel) {
         const Operand previous = place.previous(), next = place.next();
         const auto chunk = [&](int step) { return blockChunk(layout, channel, place.at(-1 - step)); };
         lane.step({kIn}, {next}, chunk(0));
-        for (int step = 1; step < layout.ranks - 1; ++step)
-          lane.step({previous, kIn}, {next}, chunk(step));
+        for (int step = 1; step < layout.ranks - 1; ++step) lane.step({previous, kIn}, {next}, chunk(step));
         lane.step({previous, kIn}, {kOut}, chunk(layout.ranks - 1), 1, true);
       });
 }
@@ -132,30 +132,28 @@ Schedule emitRingBroadcast(const Layout& layout, int rank, int root) {
   checkRank(layout, rank, root);
   if (layout.ranks == 1) return emitAlone(false);
   ScheduleBuilder builder(layout.ranks, rank, static_cast<uint32_t>(layout.channels.size()));
-  return emitChannels(std::move(builder), layout, rank,
-                      [&](ScheduleBuilder& lane, const Place& place, int channel) {
-                        const int behind = place.behind(root);
-                        std::vector<Operand> outputs{kOut};
-                        if (behind != layout.ranks - 1) outputs.push_back(place.next());
-                        lane.step({behind == 0 ? kIn : place.previous()}, outputs,
-                                  static_cast<uint32_t>(channel));
-                      });
+  return emitChannels(
+      std::move(builder), layout, rank, [&](ScheduleBuilder& lane, const Seat& place, int channel) {
+        const int behind = place.behind(root);
+        std::vector<Operand> outputs{kOut};
+        if (behind != layout.ranks - 1) outputs.push_back(place.next());
+        lane.step({behind == 0 ? kIn : place.previous()}, outputs, static_cast<uint32_t>(channel));
+      });
 }
 
 Schedule emitRingReduce(const Layout& layout, int rank, int root) {
   checkRank(layout, rank, root);
   if (layout.ranks == 1) return emitAlone(true);
   ScheduleBuilder builder(layout.ranks, rank, static_cast<uint32_t>(layout.channels.size()));
-  return emitChannels(std::move(builder), layout, rank,
-                      [&](ScheduleBuilder& lane, const Place& place, int channel) {
-                        const int behind = place.behind(root);  // the first is right behind the root
-                        std::vector<Operand> terms;
-                        if (behind != 1) terms.push_back(place.previous());
-                        terms.push_back(kIn);
-                        const bool isRoot = behind == 0;
-                        lane.step(terms, {isRoot ? kOut : place.next()}, static_cast<uint32_t>(channel), 1,
-                                  isRoot);
-                      });
+  return emitChannels(
+      std::move(builder), layout, rank, [&](ScheduleBuilder& lane, const Seat& place, int channel) {
+        const int behind = place.behind(root);  // the first is right behind the root
+        std::vector<Operand> terms;
+        if (behind != 1) terms.push_back(place.previous());
+        terms.push_back(kIn);
+        const bool isRoot = behind == 0;
+        lane.step(terms, {isRoot ? kOut : place.next()}, static_cast<uint32_t>(channel), 1, isRoot);
+      });
 }
 
 }  // namespace topoccl

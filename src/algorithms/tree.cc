@@ -77,8 +77,8 @@ Schedule emitRooted(const Layout& layout, int rank, int root, Emit&& emit) {
   for (size_t channel = 0; channel < layout.channels.size(); ++channel)
     for (int tree = 0; tree < 2; ++tree) {
       builder.lane();
-      emit(builder, hangFrom(layout.channels[channel].trees[tree], root, rank), static_cast<int>(channel), tree,
-           static_cast<uint32_t>(2 * static_cast<int>(channel) + tree));
+      emit(builder, hangFrom(layout.channels[channel].trees[tree], root, rank), static_cast<int>(channel),
+           tree, static_cast<uint32_t>(2 * static_cast<int>(channel) + tree));
     }
   return builder.take();
 }
@@ -102,8 +102,7 @@ Schedule emitTreeBroadcast(const Layout& layout, int rank, int root) {
   if (layout.ranks == 1) return emitAlone(false);
   return emitRooted(layout, rank, root,
                     [](ScheduleBuilder& lane, const TreeNode& node, int channel, int tree, uint32_t chunk) {
-                      const Operand source =
-                          node.parent < 0 ? kIn : lane.receive(node.parent, channel, tree);
+                      const Operand source = node.parent < 0 ? kIn : lane.receive(node.parent, channel, tree);
                       lane.step({source}, results(lane, node, channel, tree), chunk);
                     });
 }

@@ -33,7 +33,7 @@ uint64_t connectionKey(const Connection& connection, uint64_t family, const Choi
 SlotPlan planSlots(const Schedule& schedule, uint32_t sendConnections, const SlotWishes& wishes) {
   SlotPlan plan;
   plan.slots = std::bit_ceil(std::max(wishes.slots == 0 ? kSlots : wishes.slots, schedule.minSlots));
-  const uint64_t unit = uint64_t{kGranuleBytes} * maxSpan(schedule);
+  const uint64_t unit = uint64_t{kGranuleBytes} * schedule.slotChunks;
   uint64_t wanted = wishes.slotBytes;
   if (wanted == 0) {
     uint64_t ring = kRingBudget / std::max(1U, sendConnections);
@@ -55,7 +55,6 @@ OpenSchedule::OpenSchedule(Schedule schedule, uint64_t family, const Choice& cho
       family_(family),
       choice_(choice),
       slots_(slots),
-      maxSpan_(topoccl::maxSpan(schedule_)),
       endpoints_(schedule_.connections.size()),
       connected_(schedule_.connections.size()) {}
 
@@ -75,7 +74,8 @@ bool OpenSchedule::connect(Connector& connector) {
 
 const ChunkMap& OpenSchedule::chunkMap(uint64_t count, uint32_t elementBytes) {
   if (mapElementBytes_ != elementBytes || map_.count != count)
-    map_ = makeChunkMap(count, elementBytes, schedule().chunks, slots_.slotBytes, maxSpan_);
+    map_ = makeChunkMap(count, elementBytes, schedule().chunks, slots_.slotBytes, schedule().slotChunks,
+                        schedule().blocks);
   mapElementBytes_ = elementBytes;
   return map_;
 }

@@ -55,7 +55,6 @@ class OpenSchedule {
   uint64_t family_;
   Choice choice_;
   SlotPlan slots_;
-  uint32_t maxSpan_;
   ChunkMap map_;
   uint32_t mapElementBytes_ = 0;  // 0: map_ is not made yet
   std::vector<Endpoint> endpoints_;

@@ -49,6 +49,7 @@ void ScheduleBuilder::step(const std::vector<Operand>& inputs, const std::vector
   step.outChunk = outChunk;
   step.span = span;
   step.final = final;
+  slotChunks(span);
   schedule_.operands.insert(schedule_.operands.end(), inputs.begin(), inputs.end());
   schedule_.operands.insert(schedule_.operands.end(), outputs.begin(), outputs.end());
   schedule_.steps.push_back(step);

@@ -26,9 +26,8 @@ std::string flawOfAgreement(const Schedule& first, const Schedule& schedule) {
   if (schedule.minSlots != first.minSlots) return differ("slots", schedule.minSlots, first.minSlots);
   if (schedule.copyInPlace != first.copyInPlace)
     return differ("`copy in place`", schedule.copyInPlace, first.copyInPlace);
-  // A slot takes a piece of that many chunks, so it decides what a piece is.
-  if (maxSpan(schedule) != maxSpan(first))
-    return differ("chunks in its largest span", maxSpan(schedule), maxSpan(first));
+  if (schedule.slotChunks != first.slotChunks)
+    return differ("chunks in a slot", schedule.slotChunks, first.slotChunks);
   return "";
 }
 

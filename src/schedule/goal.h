@@ -19,7 +19,8 @@ struct Wanted {
   auto operator<=>(const Wanted&) const = default;
 };
 
-// `final`: the results have had the operator's last action (integer average's division), exactly once.
+// `final`: the collective reduces, and the results have had the operator's last action (integer average's
+// division) exactly once; else data only moves, and reading `in` multiplies by nothing.
 // `inPlace`: in and out may be the same memory, chunk by chunk: an all-gather's `in` is then the rank's own
 // block of `out`. `present`: whether the rank has that chunk of in or out; what it lacks must not be touched.
 struct Goal {

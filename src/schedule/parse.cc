@@ -131,6 +131,10 @@ class Parser {
     line.expect(",");
     line.expect("slots");
     schedule_.minSlots = line.number("the number of slots", kMaxTextSlots + 1);
+    if (line.take("of")) {
+      schedule_.slotChunks = line.number("the number of chunks in a slot", kMaxTextChunks + 1);
+      line.expect("chunks");
+    }
     if (line.take(",")) {
       for (const char* word : {"copy", "in", "place"}) line.expect(word);
       schedule_.copyInPlace = true;

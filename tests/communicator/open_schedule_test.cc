@@ -29,8 +29,8 @@ TEST(SlotPlan, KeepsARanksRingsWithinItsRegion) {
   for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 32, 33, 64, 100, 128})
     for (const int rank : {0, ranks / 2, ranks - 1}) {
       uint64_t bytes = 0;
-      for (const AlgorithmRow& row : allReduceAlgorithms()) {
-        const Schedule schedule = row.emit(flatLayout(ranks), rank);
+      for (const AlgorithmRow& row : algorithmRows()) {
+        const Schedule schedule = row.emit(flatLayout(ranks), rank, 0);
         bytes += 2 * ringBytes(schedule, plan(row, schedule));
       }
       EXPECT_LT(bytes, NodeMemory::kRegionBytes - 128 * 1024) << ranks << " ranks, rank " << rank;
@@ -38,27 +38,27 @@ TEST(SlotPlan, KeepsARanksRingsWithinItsRegion) {
 }
 
 TEST(SlotPlan, IsTheSameOnAllRanks) {
-  for (const AlgorithmRow& row : allReduceAlgorithms())
+  for (const AlgorithmRow& row : algorithmRows())
     for (const int ranks : {2, 3, 6, 8, 13, 64}) {
-      const SlotPlan first = plan(row, row.emit(flatLayout(ranks), 0));
+      const SlotPlan first = plan(row, row.emit(flatLayout(ranks), 0, 0));
       for (int rank = 1; rank < ranks; ++rank) {
-        const SlotPlan other = plan(row, row.emit(flatLayout(ranks), rank));
-        EXPECT_EQ(other.slots, first.slots) << row.name;
-        EXPECT_EQ(other.slotBytes, first.slotBytes) << row.name;
+        const SlotPlan other = plan(row, row.emit(flatLayout(ranks), rank, 0));
+        EXPECT_EQ(other.slots, first.slots) << name(row.collective) << name(row.algorithm);
+        EXPECT_EQ(other.slotBytes, first.slotBytes) << name(row.collective) << name(row.algorithm);
       }
     }
 }
 
 TEST(SlotPlan, TakesWishesAsFarAsTheyMakeSense) {
-  for (const AlgorithmRow& row : allReduceAlgorithms()) {
-    const Schedule schedule = row.emit(flatLayout(8), 3);
+  for (const AlgorithmRow& row : algorithmRows()) {
+    const Schedule schedule = row.emit(flatLayout(8), 3, 0);
     for (const uint64_t slotBytes : {1, 63, 64, 1000, 4096, 1 << 20})
       for (const uint32_t slots : {1, 2, 3, 1000}) {
         const SlotPlan wished = plan(row, schedule, {slots, slotBytes, 0});
         EXPECT_TRUE(std::has_single_bit(wished.slots));
         EXPECT_GE(wished.slots, std::max(slots, schedule.minSlots));
-        EXPECT_GE(wished.slotBytes, kGranuleBytes * maxSpan(schedule));
-        EXPECT_EQ(wished.slotBytes % (kGranuleBytes * maxSpan(schedule)), 0U);
+        EXPECT_GE(wished.slotBytes, kGranuleBytes * schedule.slotChunks);
+        EXPECT_EQ(wished.slotBytes % (kGranuleBytes * schedule.slotChunks), 0U);
       }
     EXPECT_LE(plan(row, schedule, {0, 0, 8192}).slotBytes, plan(row, schedule).slotBytes);
     EXPECT_THROW(plan(row, schedule, {0, uint64_t{1} << 40, 0}), Error);
@@ -67,9 +67,9 @@ TEST(SlotPlan, TakesWishesAsFarAsTheyMakeSense) {
 
 // Spans of hundreds of chunks once made the lower bound of a slot larger than the upper one.
 TEST(SlotPlan, TakesSpansOfAnySize) {
-  const AlgorithmRow& halving = row(Algorithm::HalvingDoubling);
-  const Schedule schedule = halving.emit(flatLayout(2048), 7);
-  EXPECT_GE(plan(halving, schedule).slotBytes, kGranuleBytes * maxSpan(schedule));
+  const AlgorithmRow& halving = row(Collective::AllReduce, Algorithm::HalvingDoubling);
+  const Schedule schedule = halving.emit(flatLayout(2048), 7, 0);
+  EXPECT_GE(plan(halving, schedule).slotBytes, kGranuleBytes * schedule.slotChunks);
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ class NodeRanks {
       context.out = static_cast<unsigned char*>(out_);
       context.elementBytes = static_cast<uint32_t>(elementBytes(request_.type));
       context.map = makeChunkMap(request_.count, context.elementBytes, schedule.chunks, request_.slotBytes,
-                                 maxSpan(schedule));
+                                 schedule.slotChunks, schedule.blocks);
       scratch_.resize(schedule.scratchChunks == 0 ? 0 : request_.count * context.elementBytes + 64);
       context.scratch = scratch_.data();
       context.call = mix(number_, request_.count);

@@ -64,7 +64,9 @@ class SymbolMachine {
   bool readBuffer(int rank, Place place, uint32_t chunk, uint32_t span, uint64_t piece, Value* values);
   bool combine(const Step& step);
   bool shiftsOntoItself(const Step& step, const Operand* inputs, const Operand* outputs) const;
-  bool writeOutputs(const Step& step, const Operand* outputs, uint64_t piece);
+  bool staysInPlace(const Step& step, const Operand* inputs) const;
+  bool stillIn(Value value, int of, uint32_t chunk) const;
+  bool writeOutputs(const Step& step, const Operand* inputs, const Operand* outputs, uint64_t piece);
   bool publish(const Step& step, const Operand* inputs, const Operand& output, uint64_t piece);
   bool writeOffer(const Link& link, const Reader& reader, uint64_t message);
   void freeMessages(const Step& step, const Operand* inputs);

@@ -108,8 +108,7 @@ std::string SymbolMachine::flawOfResults(int of, std::map<Wanted, Result>& resul
   return "";
 }
 
-std::string SymbolMachine::flawOfDifference(Value value, const Result& result,
-                                            const Wanted& wanted) const {
+std::string SymbolMachine::flawOfDifference(Value value, const Result& result, const Wanted& wanted) const {
   std::string flaw = symbols_.flaw(value, wanted, goal_.final);
   if (!flaw.empty()) return flaw;
   return concat("is computed in another order than ", symbols_.print(result.value, wanted.chunk), " of rank ",
