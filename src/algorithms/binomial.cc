@@ -11,7 +11,6 @@
 // Blocks wrap around behind the last rank: a bundle is cut there. Scratch chunks have the numbers of blocks.
 // The largest children come first in a scatter, last in a gather: they have the longest way.
 #include <algorithm>
-#include <bit>
 
 #include "algorithms/algorithms.h"
 #include "algorithms/emit.h"
@@ -89,10 +88,11 @@ class Node {
   int place_;
 };
 
-// The largest bundle is that of the root's largest child.
+// The largest bundle of any rank is that of a child of the root.
 uint32_t largestBundle(int ranks) {
-  const int place = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks - 1)));
-  return static_cast<uint32_t>(std::min(place, ranks - place));
+  int largest = 0;
+  for (int place = 1; place < ranks; place *= 2) largest = std::max(largest, std::min(place, ranks - place));
+  return static_cast<uint32_t>(largest);
 }
 
 template <class Emit>

@@ -19,6 +19,6 @@ void checkBuffer(const void* buffer, size_t count, const char* argument);
 void checkCount(size_t count, ncclDataType_t datatype);
 
 DataType checkedType(ncclDataType_t datatype);
-Operator checkedOperator(ncclRedOp_t op);
+ncclScalarResidence_t checkedResidence(ncclScalarResidence_t residence);
 
 }  // namespace topoccl::api

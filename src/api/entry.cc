@@ -123,17 +123,6 @@ ncclResult_t commUserRank(ncclComm_t comm, int* rank) {
   return query("ncclCommUserRank", comm, rank, "rank", [](const Communicator& c) { return c.rank(); });
 }
 
-ncclResult_t allReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
-                       ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  return guardedInGroup("ncclAllReduce", [&] {
-    Communicator* communicator = checkedCommunicator(comm);
-    checkCount(count, datatype);
-    checkBuffer(sendbuff, count, "sendbuff");
-    checkBuffer(recvbuff, count, "recvbuff");
-    communicator->allReduce(sendbuff, recvbuff, count, checkedType(datatype), checkedOperator(op), stream);
-  });
-}
-
 ncclResult_t groupStart() {
   return guarded("ncclGroupStart", [] { topoccl::groupStart(); });
 }

@@ -18,6 +18,8 @@
 namespace topoccl {
 
 class Member;
+struct CollectiveCall;
+struct PeerCall;
 
 struct CommConfig {
   int blocking = 1;
@@ -60,9 +62,15 @@ class Communicator {
   // Success, or the failure that made the communicator unusable.
   Code asyncError() const;
 
-  // Returns when this rank's result is there and its buffers are its own again; inside a group only queues.
-  // `stream` must be NULL: CPU ranks have no streams.
-  void allReduce(const void* send, void* receive, uint64_t count, DataType type, Operator op, void* stream);
+  // Return when this rank's result is there, or its data on its way, and its buffers are its own again;
+  // inside a group they only queue. `stream` must be NULL: CPU ranks have no streams. `op` is an Operator's
+  // value or one of createScaledSum(); ignored where nothing is reduced.
+  void collective(CollectiveCall call, int op, const void* stream);
+  void peerCall(const PeerCall& call, const void* stream);
+
+  // Operators of the user; see user_operators.h.
+  int createScaledSum(DataType type, const void* scalar, bool deferred);
+  void destroyOperator(int op);
 
   CallPlan explain(const std::string& collective, uint64_t count, DataType type) const;
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "communicator/collective_work.h"
+#include "communicator/call.h"
 
 namespace topoccl {
 
@@ -23,6 +23,7 @@ void addInit(std::function<void()> init, std::shared_ptr<std::atomic<bool>> abor
 
 // Inside a group: a call to run at its end, after the inits.
 void addCall(Communicator& communicator, const CollectiveCall& call);
+void addCall(Communicator& communicator, const PeerCall& call);
 
 // Inside a group: a call was refused; groupEnd will report it and run nothing.
 void refuse(const Error& error);

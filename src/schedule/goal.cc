@@ -68,6 +68,10 @@ uint32_t blocksOf(Collective collective, int ranks) {
   return row(collective).perRank ? static_cast<uint32_t>(ranks) : 1;
 }
 
+bool allowsInPlace(Collective collective) {
+  return row(collective).inPlace;
+}
+
 Presence presenceOf(Collective collective, Place buffer, bool isRoot) {
   const Row& it = row(collective);
   if (buffer == Place::In) return isRoot ? it.rootIn : it.in;

@@ -47,6 +47,9 @@ Goal goalOf(Collective collective, int ranks, int root = 0);
 // How many blocks the buffers of a collective have.
 uint32_t blocksOf(Collective collective, int ranks);
 
+// Whether in and out may be the same memory: Goal::inPlace.
+bool allowsInPlace(Collective collective);
+
 // What a rank has of one buffer.
 enum class Presence : uint8_t { None, OwnBlock, All };
 Presence presenceOf(Collective collective, Place buffer, bool isRoot);
