@@ -43,12 +43,12 @@ DataType checkedType(ncclDataType_t datatype) {
   return static_cast<DataType>(value);
 }
 
-ncclScalarResidence_t checkedResidence(ncclScalarResidence_t residence) {
+bool isReadAtEachCall(int residence) {
   if (residence != ncclScalarDevice && residence != ncclScalarHostImmediate) {
-    reject(concat("residence is ", static_cast<int>(residence),
+    reject(concat("residence is ", residence,
                   "; it must be 0 (ncclScalarDevice) or 1 (ncclScalarHostImmediate)"));
   }
-  return residence;
+  return residence == ncclScalarDevice;
 }
 
 }  // namespace topoccl::api

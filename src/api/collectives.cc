@@ -114,7 +114,7 @@ ncclResult_t redOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t 
     checkPointer(op, "op");
     checkPointer(scalar, "scalar");
     Communicator* communicator = checkedCommunicator(comm);
-    const bool deferred = checkedResidence(residence) == ncclScalarDevice;
+    const bool deferred = isReadAtEachCall(static_cast<int>(residence));
     *op = static_cast<ncclRedOp_t>(communicator->createScaledSum(checkedType(datatype), scalar, deferred));
   });
 }
