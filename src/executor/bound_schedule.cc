@@ -40,8 +40,16 @@ BoundSchedule::BoundSchedule(Schedule schedule, std::vector<Endpoint*> endpoints
       outputs_(inputs_.size()),
       machine_({}, endpoints_.data(), inputs_.data(), outputs_.data()) {
   planOffers();
+  planReferences();
+}
+
+// By what the steps send on: a rank may be at both ends of a connection, with a schedule for each.
+void BoundSchedule::planReferences() {
+  std::vector<uint8_t> sends(endpoints_.size());
+  for (const Operand& operand : schedule_.operands)
+    if (operand.place == Place::Send) sends[operand.connection] = 1;
   for (uint32_t i = 0; i < endpoints_.size(); ++i)
-    if (endpoints_[i]->direct && schedule_.connections[i].from == schedule_.rank) referencing_.push_back(i);
+    if (endpoints_[i]->direct && sends[i] != 0) referencing_.push_back(i);
 }
 
 void BoundSchedule::planOffers() {

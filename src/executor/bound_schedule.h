@@ -60,6 +60,7 @@ class BoundSchedule {
  private:
   Progress finishing();
   void planOffers();
+  void planReferences();
 
   Schedule schedule_;
   ScheduleView view_;

@@ -84,7 +84,9 @@ TEST(PointToPoint, ServesManyPeersInOneGroup) {
         size_t at = 0;
         for (uint32_t message = 0; message < 2; ++message)
           for (int peer = 0; peer < ranks; ++peer)
-            EXPECT_EQ(incoming[at++], wordsOf(peer, rank, count + message, message));
+            EXPECT_TRUE(incoming[at++] == wordsOf(peer, rank, count + message, message))
+                << ranks << " ranks: " << peer << " -> " << rank << " message " << message << " count "
+                << count;
       }
     });
   }
@@ -146,19 +148,20 @@ TEST(PointToPoint, TypesOfTheSameSizeMatch) {
   });
 }
 
+// (Processes: the last error is that of a process.)
 TEST(PointToPoint, AnotherCountThanThePeersIsAnErrorOnBothSides) {
   const ncclUniqueId id = newId();
-  onThreads(2, [&](int rank) {
+  onProcesses(2, [&](int rank) {
     ncclComm_t comm = nullptr;
-    ASSERT_EQ(ncclCommInitRank(&comm, 2, id, rank), ncclSuccess);
+    EXPECT_EQ(ncclCommInitRank(&comm, 2, id, rank), ncclSuccess);
     Words words(400'000);
     const ncclResult_t result = rank == 0 ? ncclSend(words.data(), words.size(), ncclUint32, 1, comm, nullptr)
                                           : ncclRecv(words.data(), 1000, ncclUint32, 0, comm, nullptr);
     EXPECT_NE(result, ncclSuccess);
-    if (rank == 1) {
-      EXPECT_NE(lastError().find("recv #1 uint32 x 1000 from rank 0"), std::string::npos) << lastError();
-    }
+    const std::string named = rank == 0 ? "rank 1 " : "recv #1 uint32 x 1000 from rank 0";
+    EXPECT_NE(lastError().find(named), std::string::npos) << lastError();
     EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+    return 0;
   });
 }
 
