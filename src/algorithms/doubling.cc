@@ -13,7 +13,7 @@
 // the blocks from d behind its own on, and adds what it gets for the blocks from its own on.
 //
 // Blocks wrap around behind the last rank: a message is cut there. Scratch chunks have the numbers of the
-// chunks that they sum. Everyone sends before it receives, up to three messages per round.
+// chunks that they sum. Everyone sends before it receives.
 #include <algorithm>
 #include <bit>
 
@@ -41,6 +41,18 @@ uint32_t longestRound(int ranks) {
   int longest = 0;
   for (const Round round : doublingRounds(ranks)) longest = std::max(longest, round.count);
   return static_cast<uint32_t>(longest);
+}
+
+// Cuts [0, count) where one of both ends goes over from sums in scratch to own data.
+std::vector<BlockRun> evenRuns(const Round& round, int summed) {
+  std::vector<int> cuts{0, round.count};
+  for (const int cut : {summed, summed - round.distance})
+    if (cut > 0 && cut < round.count) cuts.push_back(cut);
+  std::sort(cuts.begin(), cuts.end());
+  std::vector<BlockRun> even;
+  for (size_t i = 1; i < cuts.size(); ++i)
+    if (cuts[i] > cuts[i - 1]) even.push_back({cuts[i - 1], cuts[i] - cuts[i - 1]});
+  return even;
 }
 
 class Emitter {
@@ -84,18 +96,6 @@ class Emitter {
     return blockRuns(layout_.ranks, own + from, count);
   }
 
-  // Cuts [0, count) where one of both ends goes over from sums in scratch to own data.
-  static std::vector<BlockRun> evenRuns(const Round& round, int summed) {
-    std::vector<int> cuts{0, round.count};
-    for (const int cut : {summed, summed - round.distance})
-      if (cut > 0 && cut < round.count) cuts.push_back(cut);
-    std::sort(cuts.begin(), cuts.end());
-    std::vector<BlockRun> even;
-    for (size_t i = 1; i < cuts.size(); ++i)
-      if (cuts[i] > cuts[i - 1]) even.push_back({cuts[i - 1], cuts[i] - cuts[i - 1]});
-    return even;
-  }
-
   void sendSums(const Round& round, int summed) {
     const Operand peer = builder_.send(near(round.distance), channel_, 0);
     for (const BlockRun even : evenRuns(round, summed)) {
@@ -125,7 +125,18 @@ class Emitter {
   int channel_;
 };
 
-constexpr uint32_t kMessagesPerRound = 3;
+// Messages that a rank sends in one round before it receives, those apart that are cut where blocks wrap.
+uint32_t messagesPerRound(int ranks) {
+  size_t most = 1;
+  int summed = 0;
+  std::vector<Round> rounds = doublingRounds(ranks);
+  std::reverse(rounds.begin(), rounds.end());
+  for (const Round& round : rounds) {
+    most = std::max(most, evenRuns(round, summed).size());
+    summed = std::max(summed, round.count);
+  }
+  return static_cast<uint32_t>(most);
+}
 
 }  // namespace
 
@@ -133,7 +144,6 @@ Schedule emitDoublingAllGather(const Layout& layout, int rank, int) {
   checkRank(layout, rank);
   if (layout.ranks == 1) return emitAlone(false);
   ScheduleBuilder builder = blockBuilder(layout, rank);
-  builder.minSlots(kMessagesPerRound);
   builder.slotChunks(longestRound(layout.ranks));
   for (size_t channel = 0; channel < layout.channels.size(); ++channel)
     Emitter(builder, layout, rank, static_cast<int>(channel)).gather();
@@ -144,7 +154,7 @@ Schedule emitHalvingReduceScatter(const Layout& layout, int rank, int) {
   checkRank(layout, rank);
   if (layout.ranks == 1) return emitAlone(true);
   ScheduleBuilder builder = blockBuilder(layout, rank);
-  builder.minSlots(kMessagesPerRound);
+  builder.minSlots(messagesPerRound(layout.ranks));
   builder.slotChunks(longestRound(layout.ranks));
   if (layout.ranks > 2)
     builder.scratch(static_cast<uint32_t>(layout.ranks) * static_cast<uint32_t>(layout.channels.size()));

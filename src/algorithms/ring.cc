@@ -15,7 +15,7 @@
 // reduce use the ring as a chain that starts, or ends, at the root, and is open in front of, or behind it.
 //
 // A step frees the slot that it received only when it has a slot to send in, and all ranks start by sending:
-// with one slot per connection nobody could go on. (Chains could.)
+// with one slot per connection nobody could go on. (Chains could, and two ranks where there is no way round.)
 #include <algorithm>
 
 #include "algorithms/algorithms.h"
@@ -24,7 +24,10 @@
 namespace topoccl {
 namespace {
 
-constexpr uint32_t kRingSlots = 2;
+// Of all-gather and reduce-scatter: with two ranks nothing is handed on.
+uint32_t slotsOfRing(int ranks) {
+  return ranks == 2 ? 1 : 2;
+}
 
 // One channel of a rank: its place, and the ranks at the places around it.
 class Seat {
@@ -91,7 +94,7 @@ Schedule emitRingAllReduce(const Layout& layout, int rank, int) {
   ScheduleBuilder builder(
       layout.ranks, rank,
       static_cast<uint32_t>(layout.channels.size()) * static_cast<uint32_t>(layout.ranks));
-  builder.minSlots(kRingSlots);
+  builder.minSlots(2);
   return emitChannels(std::move(builder), layout, rank,
                       [&](ScheduleBuilder& lane, const Seat& place, int channel) {
                         emitAllReduce(lane, place, layout.ranks, channel);
@@ -102,7 +105,7 @@ Schedule emitRingAllGather(const Layout& layout, int rank, int) {
   checkRank(layout, rank);
   if (layout.ranks == 1) return emitAlone(false);
   ScheduleBuilder builder = blockBuilder(layout, rank);
-  builder.minSlots(kRingSlots);
+  builder.minSlots(slotsOfRing(layout.ranks));
   return emitChannels(
       std::move(builder), layout, rank, [&](ScheduleBuilder& lane, const Seat& place, int channel) {
         const Operand previous = place.previous(), next = place.next();
@@ -117,7 +120,7 @@ Schedule emitRingReduceScatter(const Layout& layout, int rank, int) {
   checkRank(layout, rank);
   if (layout.ranks == 1) return emitAlone(true);
   ScheduleBuilder builder = blockBuilder(layout, rank);
-  builder.minSlots(kRingSlots);
+  builder.minSlots(slotsOfRing(layout.ranks));
   return emitChannels(
       std::move(builder), layout, rank, [&](ScheduleBuilder& lane, const Seat& place, int channel) {
         const Operand previous = place.previous(), next = place.next();

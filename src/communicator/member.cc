@@ -101,11 +101,12 @@ bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running) {
     fail(Code::InvalidUsage, concat("rank ", rank(), ": the communicator was aborted during ", work.text()));
     return true;
   }
-  if (peerFailed()) return true;
+  // First: who disagrees is told by the others that they gave up.
   if (const std::optional<Error> obstacle = work.obstacle(running)) {
     fail(obstacle->code(), obstacle->what());
     return true;
   }
+  if (peerFailed()) return true;
   if (settings_.collectiveTimeout.count() > 0 && work.stuck(running, settings_.collectiveTimeout)) {
     fail(Code::RemoteError,
          concat("rank ", rank(), ": ", work.text(), " did not move for ", settings_.collectiveTimeout.count(),

@@ -75,6 +75,8 @@ class Member {
 
   // What another rank does instead of the same collective: another one, or it has left. From the boards.
   std::optional<Error> disagreement(const CallDescriptor& mine) const;
+  // Whether any rank of this node has failed.
+  bool poisoned() const { return loadAcquire(node_.memory->poison()) != 0; }
   // Whether a rank of this node has destroyed its communicator.
   bool hasLeft(int rank) const;
 

@@ -22,6 +22,7 @@ OpenSchedule* PeerWork::prepare() {
 }
 
 std::optional<Error> PeerWork::obstacle(const BoundSchedule* running) {
+  if (member().poisoned()) return std::nullopt;
   if (call_.peer == member().rank())
     return Error(Code::InvalidUsage,
                  concat("rank ", member().rank(), ": ", text(),
