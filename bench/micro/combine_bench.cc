@@ -62,7 +62,7 @@ void run(benchmark::State& state, DataType type, Operator op, const Shape& shape
   args.streamedOutputs = shape.streamed ? ~uint64_t{0} : 0;
   if (op == Operator::Avg) {
     args.scaledInputs = ~uint64_t{0};
-    args.scale = 0.5;
+    args.scale = averageScale(type, 2);
     args.divisor = 2;
   }
   const CombineFunction combine = hostCombine(type, op);

@@ -16,20 +16,6 @@ constexpr uint64_t kDirectBytes = 16 << 10;
 // Results of all ranks of a node together from which on they are stored past the caches.
 constexpr uint64_t kStreamBytes = uint64_t{4} << 20;
 
-bool isFloating(DataType type) {
-  switch (type) {
-    case DataType::Float16:
-    case DataType::Float32:
-    case DataType::Float64:
-    case DataType::Bfloat16:
-    case DataType::Float8e4m3:
-    case DataType::Float8e5m2:
-      return true;
-    default:
-      return false;
-  }
-}
-
 uint64_t fingerprint(const CallDescriptor& call) {
   uint64_t hash = mix(call.number, call.count);
   hash = mix(hash, uint64_t{call.collective} << 16 | uint64_t{call.type} << 8 | call.op);
@@ -81,7 +67,7 @@ void CollectiveWork::setContext(OpenSchedule& open) {
   context.call = fingerprint(descriptor_);
   if (call_.op == Operator::Avg && isFloating(call_.type)) {
     context.scaled = true;
-    context.scale = 1.0 / ranks;
+    context.scale = averageScale(call_.type, ranks);
   } else if (call_.op == Operator::Avg) {
     context.divisor = ranks;
   }

@@ -44,7 +44,7 @@ struct CombineJob {
   uint32_t outputCount;
   uint64_t scaledInputs;
   uint64_t streamedOutputs;
-  double scale;
+  ScaleValue scale;
   uint32_t divisor;
 
   TOPOCCL_KERNEL explicit CombineJob(const CombineArgs& args)
@@ -64,9 +64,7 @@ struct CombineJob {
     return i == 1 ? input1 : static_cast<const uint8_t*>(inputs[i]);
   }
   TOPOCCL_KERNEL uint8_t* output(uint32_t i) const { return static_cast<uint8_t*>(outputs[i]); }
-  TOPOCCL_KERNEL double factor(uint32_t i) const {
-    return (scaledInputs >> (i < 63 ? i : 63) & 1) != 0 ? scale : 1.0;
-  }
+  TOPOCCL_KERNEL bool scaled(uint32_t i) const { return (scaledInputs >> (i < 63 ? i : 63) & 1) != 0; }
   TOPOCCL_KERNEL bool streamed(uint32_t i) const { return i < 64 && (streamedOutputs >> i & 1) != 0; }
 };
 
@@ -80,9 +78,8 @@ struct PackBlock {
     for (int i = 0; i < kPacks; ++i) values[i] = Pack::load(from + static_cast<uint64_t>(i) * distance);
   }
 
-  // Multiplying by 1 changes nothing but a NaN's payload, which pack() settles anyway.
-  TOPOCCL_KERNEL void multiply(double factor) {
-    const auto all = Pack::set(static_cast<typename Pack::Element::Wide>(factor));
+  TOPOCCL_KERNEL void multiply(typename Pack::Element::Wide factor) {
+    const auto all = Pack::set(factor);
     TOPOCCL_UNROLL
     for (int i = 0; i < kPacks; ++i) values[i] = Pack::multiply(values[i], all);
   }
@@ -134,14 +131,14 @@ struct PackedBlock {
   }
 };
 
-// Multiplies an input by its factor. A rank that reads its own input and a peer that got the product through
-// a slot must go on with the same bits: types that are wider in registers round here.
-template <class Pack, int kPacks>
+// Multiplies an input that asks for it. A rank that reads its own input and a peer that got the product
+// through a slot must go on with the same bits: types that are wider in registers round here.
+template <class Pack, class Op, int kPacks>
 TOPOCCL_KERNEL void scale(const CombineJob& job, uint32_t index, PackBlock<Pack, kPacks>& block) {
   using Element = typename Pack::Element;
-  if constexpr (Element::kFloating) {
-    if (job.scaledInputs == 0) return;
-    block.multiply(job.factor(index));
+  if constexpr (Op::kSums) {
+    if (!job.scaled(index)) return;
+    block.multiply(job.scale.as<typename Element::Wide>());
     if constexpr (sizeof(typename Element::Stored) != sizeof(typename Element::Wide)) block.roundToStored();
   }
 }
@@ -155,14 +152,14 @@ TOPOCCL_KERNEL void combineBlock(const CombineJob& job, uint64_t at, uint64_t st
   const uint64_t distance = stride * kBytes;
   PackBlock<Pack, kPacks> result;
   result.load(job.input0 + offset, distance);
-  scale(job, 0, result);
+  scale<Pack, Op>(job, 0, result);
   for (uint32_t i = 1; i < job.inputCount; ++i) {
     PackBlock<Pack, kPacks> next;
     next.load(job.input(i) + offset, distance);
-    scale(job, i, next);
+    scale<Pack, Op>(job, i, next);
     result.template reduce<Op>(next);
   }
-  if constexpr (!Element::kFloating) {
+  if constexpr (Op::kSums && !Element::kFloating) {
     if (job.divisor != 1) result.divide(job.divisor);
   }
   const PackedBlock<Pack, kPacks> packed(result);
@@ -207,9 +204,10 @@ TOPOCCL_KERNEL void combineRange(const CombineJob& job, uint64_t begin, uint64_t
 }
 
 // A single input that nothing is done to is copied bit for bit, whatever its type.
-template <class Element>
+template <class Element, class Op>
 TOPOCCL_KERNEL bool isCopy(const CombineArgs& args) {
-  return args.inputCount == 1 && (Element::kFloating ? (args.scaledInputs & 1) == 0 : args.divisor == 1);
+  if (args.inputCount != 1) return false;
+  return !Op::kSums || ((args.scaledInputs & 1) == 0 && (Element::kFloating || args.divisor == 1));
 }
 
 TOPOCCL_END_KERNELS

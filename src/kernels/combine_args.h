@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/scale_value.h"
 #include "kernels/types.h"
 
 namespace topoccl {
@@ -16,10 +17,10 @@ struct CombineArgs {
   void* const* outputs = nullptr;
   uint32_t outputCount = 0;  // may be 0: nothing is done
   uint64_t count = 0;        // elements
-  // Bit i: multiply input i by `scale` on load (average of floating types: 1/n), rounded to the type. Inputs
-  // from 64 on follow bit 63. Ignored by integer types.
+  // Only sums look at these three. Bit i: multiply input i by `scale` on load (pre-multiplied sum; average of
+  // floating types), rounded to the type; integers wrap. Inputs from 64 on follow bit 63.
   uint64_t scaledInputs = 0;
-  double scale = 1.0;
+  ScaleValue scale;
   // Divide the result (average of integer types, truncating towards zero) before storing; 1 = no division.
   uint32_t divisor = 1;
   // Bit i: store output i with non-temporal stores, where the host has them. The caller fences.

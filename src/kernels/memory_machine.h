@@ -38,7 +38,7 @@ struct CallContext {
   uint32_t elementBytes = 1;
   uint64_t call = 0;    // what every slot of this call must carry
   bool scaled = false;  // multiply by `scale` when reading `in`
-  double scale = 1.0;
+  ScaleValue scale;
   uint32_t divisor = 1;                  // applied by final steps
   bool streamed = false;                 // the result won't be read from cache soon: store it past the caches
   uint64_t referenceBytes = UINT64_MAX;  // messages of at least that many bytes may go by reference ...

@@ -10,8 +10,9 @@
 
 TOPOCCL_BEGIN_KERNELS
 
-// Integers wrap.
+// Integers wrap. Averages and pre-multiplied sums are sums, too: only sums scale and divide.
 struct Sum {
+  static constexpr bool kSums = true;
   template <class Pack>
   TOPOCCL_KERNEL static typename Pack::Value apply(typename Pack::Value a, typename Pack::Value b) {
     return Pack::add(a, b);
@@ -21,6 +22,7 @@ struct Sum {
 // As fmax: a NaN loses to a number. And +0 beats -0, so that the result does not depend on the order of a
 // processor's operands: equal numbers differ in the sign of zero at most, and `and` clears it.
 struct Max {
+  static constexpr bool kSums = false;
   template <class Pack>
   TOPOCCL_KERNEL static typename Pack::Value apply(typename Pack::Value a, typename Pack::Value b) {
     const typename Pack::Value larger = Pack::select(Pack::greater(a, b), a, b);
@@ -35,6 +37,7 @@ struct Max {
 
 // For copies, where there is never a second operand.
 struct First {
+  static constexpr bool kSums = false;
   template <class Pack>
   TOPOCCL_KERNEL static typename Pack::Value apply(typename Pack::Value a, typename Pack::Value) {
     return a;

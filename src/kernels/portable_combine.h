@@ -51,13 +51,10 @@ TOPOCCL_HOST_DEVICE void portableLoop(const CombineArgs& args, const Threads& gr
 template <class Element, class Op, Group Threads>
 TOPOCCL_HOST_DEVICE void portableCombine(const CombineArgs& args, const Threads& group) {
   if (args.count != 0 && args.outputCount != 0) {
-    if (isCopy<Element>(args)) {
-      CombineArgs copy = args;
-      copy.divisor = 1;
-      portableLoop<Raw<UnsignedOf<sizeof(typename Element::Stored)>>, First>(copy, group);
-    } else {
+    if (isCopy<Element, Op>(args))
+      portableLoop<Raw<UnsignedOf<sizeof(typename Element::Stored)>>, First>(args, group);
+    else
       portableLoop<Element, Op>(args, group);
-    }
   }
   group.sync();
 }

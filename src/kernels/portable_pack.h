@@ -1,19 +1,14 @@
 // The pack of GPUs, and of hosts where nothing is known of vectors: lanes in an array.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 #include "kernels/elements.h"
 #include "kernels/per_target.h"
+#include "kernels/types.h"
 
 namespace topoccl {
-
-template <size_t kBytes>
-using UnsignedOf = std::conditional_t<
-    kBytes == 8, uint64_t,
-    std::conditional_t<kBytes == 4, uint32_t, std::conditional_t<kBytes == 2, uint16_t, uint8_t>>>;
 
 // One number's arithmetic: not contracted, not saturated, not trapping.
 template <class Wide>

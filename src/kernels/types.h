@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "base/portable.h"
 
@@ -48,6 +49,26 @@ TOPOCCL_HOST_DEVICE constexpr size_t elementBytes(DataType type) {
   }
   return 0;
 }
+
+constexpr bool isFloating(DataType type) {
+  switch (type) {
+    case DataType::Float16:
+    case DataType::Float32:
+    case DataType::Float64:
+    case DataType::Bfloat16:
+    case DataType::Float8e4m3:
+    case DataType::Float8e5m2:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The unsigned integer of so many bytes.
+template <size_t kBytes>
+using UnsignedOf = std::conditional_t<
+    kBytes == 8, uint64_t,
+    std::conditional_t<kBytes == 4, uint32_t, std::conditional_t<kBytes == 2, uint16_t, uint8_t>>>;
 
 // "float32", "bfloat16", ... and "sum", "prod", ...: as messages and logs print them.
 const char* name(DataType type);

@@ -46,7 +46,7 @@ std::vector<uint16_t> combineColumns(const std::vector<std::vector<uint16_t>>& i
   args.outputs = outputs;
   args.outputCount = 1;
   args.count = out.size();
-  args.scale = scale;
+  args.scale = ScaleValue::of(static_cast<float>(scale));
   args.scaledInputs = scale == 1.0 ? 0 : ~uint64_t{0};
   hostCombine(DataType::Bfloat16, op)(args);
   return out;

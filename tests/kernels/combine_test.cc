@@ -24,15 +24,11 @@ namespace {
 constexpr DataType kTypes[] = {DataType::Int32, DataType::Float32, DataType::Float64, DataType::Bfloat16};
 constexpr Operator kOperators[] = {Operator::Sum, Operator::Max, Operator::Avg};
 
-bool isFloating(DataType type) {
-  return type != DataType::Int32;
-}
-
 // Makes a sum an average over `ranks`, the way the executor does.
 void average(DataType type, uint32_t ranks, CombineArgs& args) {
   if (isFloating(type)) {
     args.scaledInputs = ~uint64_t{0};
-    args.scale = 1.0 / ranks;
+    args.scale = averageScale(type, ranks);
   } else {
     args.divisor = ranks;
   }
@@ -279,7 +275,7 @@ TEST(ScaledInputs, AreThoseWhoseBitIsSetAndFollowBit63Beyond) {
   args.outputs = outputs;
   args.outputCount = 1;
   args.count = 1;
-  args.scale = 100;
+  args.scale = ScaleValue::of(100.0f);
   forEachTarget([&] {
     args.scaledInputs = 0b110;
     hostCombine(DataType::Float32, Operator::Sum)(args);

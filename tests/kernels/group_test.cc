@@ -69,7 +69,7 @@ class PortableCombine : public testing::Test {
     CombineArgs& args = operands.args();
     if (T::kOperator == Operator::Avg) {
       args.scaledInputs = T::Element::kFloating ? ~uint64_t{0} : 0;
-      args.scale = 1.0 / 3;
+      args.scale = averageScale(T::kType, 3);
       args.divisor = 3;
     }
     const std::vector<uint8_t> expected = reference::combine(T::kType, T::kOperator, args);

@@ -95,7 +95,7 @@ typename Arithmetic<kType>::Stored combineElement(const CombineArgs& args, Opera
     const bool scaled = kFloating && ((args.scaledInputs >> (i < 63 ? i : 63)) & 1) != 0;
     if (args.inputCount == 1 && !scaled && (kFloating || args.divisor == 1)) return stored;
     Wide value = A::load(stored);
-    if (scaled) value = A::load(A::store(static_cast<Wide>(value * static_cast<Wide>(args.scale))));
+    if (scaled) value = A::load(A::store(static_cast<Wide>(value * args.scale.as<Wide>())));
     if (i == 0)
       result = value;
     else

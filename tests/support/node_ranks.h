@@ -120,11 +120,12 @@ class NodeRanks {
       context.scratch = scratch_.data();
       context.call = mix(number_, request_.count);
       context.streamed = request_.streamed;
-      if (request_.op == Operator::Avg && request_.type == DataType::Int32) {
-        context.divisor = static_cast<uint32_t>(node_.ranks_);
-      } else if (request_.op == Operator::Avg) {
+      const auto ranks = static_cast<uint32_t>(node_.ranks_);
+      if (request_.op == Operator::Avg && isFloating(request_.type)) {
         context.scaled = true;
-        context.scale = 1.0 / node_.ranks_;
+        context.scale = averageScale(request_.type, ranks);
+      } else if (request_.op == Operator::Avg) {
+        context.divisor = ranks;
       }
       if (in_ != out_ || !schedule.copyInPlace) context.referenceBytes = request_.directBytes;
       context.offerBytes = request_.directBytes;

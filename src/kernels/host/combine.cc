@@ -46,14 +46,13 @@ void copyBytes(const CombineArgs& args) {
 template <class Element>
 void copyElements(CombineArgs args) {
   args.count *= sizeof(typename Element::Stored);
-  args.divisor = 1;
   copyBytes(args);
 }
 
 template <class Element, class Op>
 void combineElements(const CombineArgs& args) {
   if (args.count == 0 || args.outputCount == 0) return;
-  if (isCopy<Element>(args)) return copyElements<Element>(args);
+  if (isCopy<Element, Op>(args)) return copyElements<Element>(args);
   runLoop<Element, Op>(args);
 }
 
