@@ -8,7 +8,7 @@
 //   pack(Value) -> Packed        rounds once; all NaNs become the one quiet NaN
 //   store(Packed, p)             to memory aligned to a byte
 //   stream(Packed, p)            the same with non-temporal stores, p aligned to the pack
-//   set(Wide) -> Value, add, multiply, divide(Value, uint32_t), bitAnd, greater, equal, isNan, select
+//   set(Wide) -> Value, add, multiply, divide(Value, uint32_t), bitAnd, bitOr, greater, equal, isNan, select
 //                                as far as the operators used ask for them; none may be contracted
 //
 // A group cuts a range like this (kBlock = 4 packs in flight per thread, here 2 threads, A and B):
@@ -28,9 +28,9 @@
 #include "kernels/operators.h"
 #include "kernels/per_target.h"
 
-TOPOCCL_BEGIN_KERNELS
+    TOPOCCL_BEGIN_KERNELS
 
-inline constexpr int kBlock = 4;
+    inline constexpr int kBlock = 4;
 
 // The arguments, with the pointers that nearly every call needs copied out of the caller's arrays: a store
 // might change those arrays for all the compiler knows, and would have them read again for every pack.

@@ -20,23 +20,21 @@ struct Raw {
 };
 using Byte = Raw<uint8_t>;
 
-struct Int32 {
-  using Stored = int32_t;
-  using Wide = int32_t;
-  static constexpr bool kFloating = false;
+// A type that is stored as it is computed with.
+template <class Number, bool kFloating_>
+struct Plain {
+  using Stored = Number;
+  using Wide = Number;
+  static constexpr bool kFloating = kFloating_;
 };
-
-struct Float32 {
-  using Stored = float;
-  using Wide = float;
-  static constexpr bool kFloating = true;
-};
-
-struct Float64 {
-  using Stored = double;
-  using Wide = double;
-  static constexpr bool kFloating = true;
-};
+using Int8 = Plain<int8_t, false>;
+using Uint8 = Plain<uint8_t, false>;
+using Int32 = Plain<int32_t, false>;
+using Uint32 = Plain<uint32_t, false>;
+using Int64 = Plain<int64_t, false>;
+using Uint64 = Plain<uint64_t, false>;
+using Float32 = Plain<float, true>;
+using Float64 = Plain<double, true>;
 
 // The bits of the one quiet NaN.
 TOPOCCL_HOST_DEVICE constexpr uint32_t quietNanBits(float) {
@@ -61,5 +59,65 @@ struct Bfloat16 {
     return static_cast<uint16_t>((wide + 0x7fffu + ((wide >> 16) & 1u)) >> 16);
   }
 };
+
+// Floating types whose exponent has fewer bits than a float32's. `kInfinity` and `kNan` are magnitudes (all
+// bits but the sign); a type without infinity gives its NaN for both, and the magnitudes below are numbers.
+// What rounds beyond the largest number becomes `kOverflow`.
+template <class Stored_, int kExponentBits, Stored_ kInfinity_, Stored_ kNan_, Stored_ kOverflow_>
+struct SmallFloat {
+  using Stored = Stored_;
+  using Wide = float;
+  static constexpr bool kFloating = true;
+
+  static constexpr int kBits = 8 * sizeof(Stored);
+  static constexpr int kDroppedBits = 23 - (kBits - 1 - kExponentBits);  // of a float32's significand
+  static constexpr uint32_t kMagnitude = (1u << (kBits - 1)) - 1;
+  static constexpr uint32_t kInfinity = kInfinity_;
+  static constexpr uint32_t kNan = kNan_;
+  static constexpr uint32_t kSmallestNormal = 1u << (kBits - 1 - kExponentBits);
+
+  // In terms of a float32's bits: the difference of the exponents' biases; the smallest normal number; what
+  // `kOverflow_` is or, if it is infinity, would be as a number; and a number with as many units in its last
+  // place as one subnormal has.
+  static constexpr uint32_t kRebias = (128u - (1u << (kExponentBits - 1))) << 23;
+  static constexpr uint32_t kWideSmallestNormal = kRebias + (1u << 23);
+  static constexpr uint32_t kWideOverflow = kRebias + (uint32_t{kOverflow_} << kDroppedBits);
+  static constexpr uint32_t kWideSubnormalUnit = kRebias + (uint32_t{kDroppedBits + 1} << 23);
+  static constexpr float kSubnormalUnit = __builtin_bit_cast(float, kWideSubnormalUnit) / 0x1p23f;
+
+  TOPOCCL_HOST_DEVICE static constexpr uint32_t widenBits(Stored stored) {
+    const uint32_t magnitude = stored & kMagnitude;
+    const uint32_t sign = (stored & ~kMagnitude) << (32 - kBits);
+    if (magnitude > kInfinity || magnitude == kNan) return quietNanBits(float{});
+    if (magnitude == kInfinity) return sign | 0x7f800000u;
+    if (magnitude < kSmallestNormal)
+      return sign | __builtin_bit_cast(uint32_t, static_cast<float>(magnitude) * kSubnormalUnit);
+    return sign | ((magnitude << kDroppedBits) + kRebias);
+  }
+
+  // Numbers beyond the largest are brought down to kWideOverflow first, which is exact. Normal numbers round
+  // as bfloat16 does. Adding a number whose last place is the unit of subnormals rounds one to that unit.
+  TOPOCCL_HOST_DEVICE static constexpr Stored narrowBits(uint32_t wide) {
+    uint32_t magnitude = wide & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) return static_cast<Stored>(kNan);
+    if (magnitude > kWideOverflow) magnitude = kWideOverflow;
+    uint32_t rounded = 0;
+    if (magnitude < kWideSmallestNormal) {
+      const float sum = __builtin_bit_cast(float, magnitude) + __builtin_bit_cast(float, kWideSubnormalUnit);
+      rounded = __builtin_bit_cast(uint32_t, sum) - kWideSubnormalUnit;
+    } else {
+      constexpr uint32_t kAlmostHalf = (1u << (kDroppedBits - 1)) - 1;
+      const uint32_t lowestKept = magnitude >> kDroppedBits & 1u;
+      rounded = (magnitude - kRebias + kAlmostHalf + lowestKept) >> kDroppedBits;
+    }
+    return static_cast<Stored>(wide >> 31 << (kBits - 1) | rounded);
+  }
+};
+
+// IEEE 754 binary16: results beyond 65504 become infinity.
+using Float16 = SmallFloat<uint16_t, 5, 0x7c00, 0x7e00, 0x7c00>;
+// OCP 8-bit floating point, with CUDA's conversion: results beyond 448, and beyond 57344, become these.
+using Float8e4m3 = SmallFloat<uint8_t, 4, 0x7f, 0x7f, 0x7e>;
+using Float8e5m2 = SmallFloat<uint8_t, 5, 0x7c, 0x7e, 0x7b>;
 
 }  // namespace topoccl

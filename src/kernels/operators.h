@@ -19,6 +19,15 @@ struct Sum {
   }
 };
 
+// Integers wrap.
+struct Prod {
+  static constexpr bool kSums = false;
+  template <class Pack>
+  TOPOCCL_KERNEL static typename Pack::Value apply(typename Pack::Value a, typename Pack::Value b) {
+    return Pack::multiply(a, b);
+  }
+};
+
 // As fmax: a NaN loses to a number. And +0 beats -0, so that the result does not depend on the order of a
 // processor's operands: equal numbers differ in the sign of zero at most, and `and` clears it.
 struct Max {
@@ -31,6 +40,21 @@ struct Max {
       return Pack::select(Pack::equal(a, b), Pack::bitAnd(a, b), number);
     } else {
       return larger;
+    }
+  }
+};
+
+// As fmin, likewise: -0 beats +0, and `or` sets its sign.
+struct Min {
+  static constexpr bool kSums = false;
+  template <class Pack>
+  TOPOCCL_KERNEL static typename Pack::Value apply(typename Pack::Value a, typename Pack::Value b) {
+    const typename Pack::Value smaller = Pack::select(Pack::greater(b, a), a, b);
+    if constexpr (Pack::Element::kFloating) {
+      const typename Pack::Value number = Pack::select(Pack::isNan(b), a, smaller);
+      return Pack::select(Pack::equal(a, b), Pack::bitOr(a, b), number);
+    } else {
+      return smaller;
     }
   }
 };

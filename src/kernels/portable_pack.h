@@ -1,6 +1,7 @@
 // The pack of GPUs, and of hosts where nothing is known of vectors: lanes in an array.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 
@@ -23,8 +24,15 @@ struct PortableMath {
       return static_cast<Wide>(static_cast<Bits>(static_cast<Bits>(a) + static_cast<Bits>(b)));
   }
 
-  // nvcc would fuse a plain product into the addition that follows.
   TOPOCCL_KERNEL static Wide multiply(Wide a, Wide b) {
+    if constexpr (kFloating)
+      return multiplyFloating(a, b);
+    else
+      return static_cast<Wide>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  }
+
+  // nvcc would fuse a plain product into the addition that follows.
+  TOPOCCL_KERNEL static Wide multiplyFloating(Wide a, Wide b) {
 #if defined(__CUDA_ARCH__)
     if constexpr (sizeof(Wide) == 4)
       return __fmul_rn(a, b);
@@ -52,6 +60,11 @@ struct PortableMath {
                               static_cast<Bits>(__builtin_bit_cast(Bits, a) & __builtin_bit_cast(Bits, b)));
   }
 
+  TOPOCCL_KERNEL static Wide bitOr(Wide a, Wide b) {
+    return __builtin_bit_cast(Wide,
+                              static_cast<Bits>(__builtin_bit_cast(Bits, a) | __builtin_bit_cast(Bits, b)));
+  }
+
   // A NaN becomes the one quiet NaN.
   TOPOCCL_KERNEL static Wide settle(Wide a) {
     if constexpr (kFloating)
@@ -61,23 +74,24 @@ struct PortableMath {
   }
 };
 
-// Between memory and arithmetic; the rows whose types differ are specialised.
+// Between memory and arithmetic.
 template <class Element>
 struct PortableConversion {
+  using Stored = typename Element::Stored;
   using Wide = typename Element::Wide;
-  TOPOCCL_KERNEL static Wide widen(typename Element::Stored stored) { return stored; }
-  TOPOCCL_KERNEL static typename Element::Stored narrow(Wide wide) {
-    return PortableMath<Wide>::settle(wide);
-  }
-};
+  static constexpr bool kSame = std::same_as<Stored, Wide>;
 
-template <>
-struct PortableConversion<Bfloat16> {
-  TOPOCCL_KERNEL static float widen(uint16_t stored) {
-    return __builtin_bit_cast(float, Bfloat16::widenBits(stored));
+  TOPOCCL_KERNEL static Wide widen(Stored stored) {
+    if constexpr (kSame)
+      return stored;
+    else
+      return __builtin_bit_cast(float, Element::widenBits(stored));
   }
-  TOPOCCL_KERNEL static uint16_t narrow(float wide) {
-    return Bfloat16::narrowBits(__builtin_bit_cast(uint32_t, wide));
+  TOPOCCL_KERNEL static Stored narrow(Wide wide) {
+    if constexpr (kSame)
+      return PortableMath<Wide>::settle(wide);
+    else
+      return Element::narrowBits(__builtin_bit_cast(uint32_t, wide));
   }
 };
 
@@ -156,6 +170,12 @@ struct PortablePack {
   TOPOCCL_KERNEL static Value bitAnd(Value a, Value b) {
     TOPOCCL_UNROLL
     for (int i = 0; i < kLanes_; ++i) a.lane[i] = Math::bitAnd(a.lane[i], b.lane[i]);
+    return a;
+  }
+
+  TOPOCCL_KERNEL static Value bitOr(Value a, Value b) {
+    TOPOCCL_UNROLL
+    for (int i = 0; i < kLanes_; ++i) a.lane[i] = Math::bitOr(a.lane[i], b.lane[i]);
     return a;
   }
 

@@ -11,55 +11,14 @@
 
 #include <cstdint>
 
-#include "kernels/elements.h"
+#include "kernels/host/conversion.h"
+#include "kernels/host/multiply.h"
 #include "kernels/per_target.h"
 #include "kernels/portable_pack.h"
 
 TOPOCCL_BEGIN_KERNELS
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-// Between vectors in memory and in arithmetic; the rows whose types differ are specialised.
-template <class Element>
-struct HostConversion {
-  template <class D>
-  TOPOCCL_KERNEL static hn::Vec<D> widen(D, hn::Vec<D> stored) {
-    return stored;
-  }
-
-  template <class D>
-  TOPOCCL_KERNEL static hn::Vec<D> narrow(D d, hn::Vec<D> wide) {
-    if constexpr (Element::kFloating) {
-      using Wide = typename Element::Wide;
-      const hn::RebindToUnsigned<D> bits;
-      return hn::IfThenElse(hn::IsNaN(wide), hn::BitCast(d, hn::Set(bits, quietNanBits(Wide{}))), wide);
-    } else {
-      return wide;
-    }
-  }
-};
-
-template <>
-struct HostConversion<Bfloat16> {
-  template <class D>
-  TOPOCCL_KERNEL static hn::Vec<D> widen(D d, hn::Vec<hn::Rebind<uint16_t, D>> stored) {
-    const hn::Rebind<uint32_t, D> bits;
-    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(bits, stored)));
-  }
-
-  // Bfloat16::narrowBits in vectors.
-  template <class D>
-  TOPOCCL_KERNEL static hn::Vec<hn::Rebind<uint16_t, D>> narrow(D d, hn::Vec<D> wide) {
-    const hn::Rebind<uint32_t, D> u32;
-    const hn::Rebind<uint16_t, D> u16;
-    const auto bits = hn::BitCast(u32, wide);
-    const auto lowestKept = hn::And(hn::ShiftRight<16>(bits), hn::Set(u32, 1));
-    const auto rounded = hn::Add(bits, hn::Add(hn::Set(u32, 0x7fff), lowestKept));
-    const auto nan = hn::BitCast(d, hn::Set(u32, quietNanBits(float{})));
-    const auto settled = hn::IfThenElse(hn::IsNaN(wide), nan, hn::BitCast(d, rounded));
-    return hn::TruncateTo(u16, hn::ShiftRight<16>(hn::BitCast(u32, settled)));
-  }
-};
 
 template <class Element_, uint64_t kLanes_ = hn::MaxLanes(hn::ScalableTag<typename Element_::Wide>())>
 struct HostPack {
@@ -110,8 +69,9 @@ struct HostPack {
 
   TOPOCCL_KERNEL static Value set(Wide a) { return hn::Set(D(), a); }
   TOPOCCL_KERNEL static Value add(Value a, Value b) { return hn::Add(a, b); }
-  TOPOCCL_KERNEL static Value multiply(Value a, Value b) { return hn::Mul(a, b); }
+  TOPOCCL_KERNEL static Value multiply(Value a, Value b) { return hostMultiply(D(), a, b); }
   TOPOCCL_KERNEL static Value bitAnd(Value a, Value b) { return hn::And(a, b); }
+  TOPOCCL_KERNEL static Value bitOr(Value a, Value b) { return hn::Or(a, b); }
   TOPOCCL_KERNEL static Mask greater(Value a, Value b) { return hn::Gt(a, b); }
   TOPOCCL_KERNEL static Mask equal(Value a, Value b) { return hn::Eq(a, b); }
   TOPOCCL_KERNEL static Mask isNan(Value a) { return hn::IsNaN(a); }
