@@ -28,9 +28,9 @@
 #include "kernels/operators.h"
 #include "kernels/per_target.h"
 
-    TOPOCCL_BEGIN_KERNELS
+TOPOCCL_BEGIN_KERNELS
 
-    inline constexpr int kBlock = 4;
+inline constexpr int kBlock = 4;
 
 // The arguments, with the pointers that nearly every call needs copied out of the caller's arrays: a store
 // might change those arrays for all the compiler knows, and would have them read again for every pack.

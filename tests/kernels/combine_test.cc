@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "kernels/all_types.h"
 #include "kernels/guarded.h"
 #include "kernels/operands.h"
 #include "kernels/reference.h"
@@ -20,13 +21,6 @@
 
 namespace topoccl {
 namespace {
-
-constexpr DataType kTypes[] = {DataType::Int8,     DataType::Uint8,      DataType::Int32,
-                               DataType::Uint32,   DataType::Int64,      DataType::Uint64,
-                               DataType::Float16,  DataType::Float32,    DataType::Float64,
-                               DataType::Bfloat16, DataType::Float8e4m3, DataType::Float8e5m2};
-constexpr Operator kOperators[] = {Operator::Sum, Operator::Prod, Operator::Max, Operator::Min,
-                                   Operator::Avg};
 
 // Makes a sum an average over `ranks`, the way the executor does.
 void average(DataType type, uint32_t ranks, CombineArgs& args) {
@@ -54,7 +48,7 @@ std::string difference(DataType type, const std::vector<uint8_t>& expected, cons
   return {};
 }
 
-class Combine : public testing::TestWithParam<std::tuple<DataType, Operator>> {
+class Combine : public testing::TestWithParam<TypeAndOperator> {
  protected:
   DataType type() const { return std::get<0>(GetParam()); }
   Operator op() const { return std::get<1>(GetParam()); }
@@ -73,10 +67,6 @@ class Combine : public testing::TestWithParam<std::tuple<DataType, Operator>> {
     ASSERT_TRUE(operands.marginsIntact());
   }
 };
-
-std::string caseName(const testing::TestParamInfo<std::tuple<DataType, Operator>>& info) {
-  return std::string(name(std::get<0>(info.param))) + "_" + name(std::get<1>(info.param));
-}
 
 class CombineSum : public Combine {};
 class CombineOther : public Combine {};
@@ -241,7 +231,6 @@ TEST(CombineTest, SeesOneWrongBit) {
 }
 
 TEST(HostCombine, HasAFunctionForEveryTypeAndOperator) {
-  static_assert(std::size(kTypes) == kDataTypeCount && std::size(kOperators) == kOperatorCount);
   for (DataType type : kTypes) {
     for (Operator op : kOperators) EXPECT_NE(hostCombine(type, op), nullptr) << name(type) << name(op);
   }
