@@ -137,7 +137,7 @@ template <class Pack, class Op, int kPacks>
 TOPOCCL_KERNEL void scale(const CombineJob& job, uint32_t index, PackBlock<Pack, kPacks>& block) {
   using Element = typename Pack::Element;
   if constexpr (Op::kSums) {
-    if (!job.scaled(index)) return;
+    if (job.scaledInputs == 0 || !job.scaled(index)) return;  // for most calls the same cheap question
     block.multiply(job.scale.as<typename Element::Wide>());
     if constexpr (sizeof(typename Element::Stored) != sizeof(typename Element::Wide)) block.roundToStored();
   }
