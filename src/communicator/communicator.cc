@@ -228,11 +228,7 @@ void Communicator::allReduce(const void* send, void* receive, uint64_t count, Da
   if (stream != nullptr)
     throw Error(Code::InvalidArgument,
                 concat("stream is ", stream, "; a rank on a CPU has no streams, it must be NULL"));
-  const CombineFunction combine = hostCombine(type, op);
-  if (combine == nullptr)
-    throw Error(Code::InvalidArgument,
-                concat("op ", name(op), " is not supported for datatype ", name(type)));
-  const CollectiveCall call{Collective::AllReduce, send, receive, count, type, op, -1, combine};
+  const CollectiveCall call{Collective::AllReduce, send, receive, count, type, op, -1, hostCombine(type, op)};
   if (group::open()) return group::addCall(*this, call);
   member_->run(call);
 }

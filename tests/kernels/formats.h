@@ -2,6 +2,7 @@
 // nothing with the kernels' tricks. Any format rounds by the same few lines.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -67,7 +68,7 @@ inline uint32_t narrow(const Format& format, uint32_t wide) {
   const uint32_t significand = field == 0 ? magnitude : magnitude % one + one;
   const int exponent = (field == 0 ? 1 : field) - 150;  // the float is significand * 2^exponent
   const int smallest = format.smallestExponent();
-  const int leading = exponent + std::bit_width(significand) - 1;
+  const int leading = exponent + static_cast<int>(std::bit_width(significand)) - 1;
   const int unit = std::max(leading - format.fractionBits, smallest);
   const uint32_t units = roundedShift(significand, unit - exponent);
   const uint32_t rounded = (static_cast<uint32_t>(unit - smallest) << format.fractionBits) + units;
