@@ -28,9 +28,9 @@
 #include "kernels/operators.h"
 #include "kernels/per_target.h"
 
-    TOPOCCL_BEGIN_KERNELS
+TOPOCCL_BEGIN_KERNELS
 
-    inline constexpr int kBlock = 4;
+inline constexpr int kBlock = 4;
 
 // The arguments, with the pointers that nearly every call needs copied out of the caller's arrays: a store
 // might change those arrays for all the compiler knows, and would have them read again for every pack.
@@ -137,7 +137,7 @@ template <class Pack, class Op, int kPacks>
 TOPOCCL_KERNEL void scale(const CombineJob& job, uint32_t index, PackBlock<Pack, kPacks>& block) {
   using Element = typename Pack::Element;
   if constexpr (Op::kSums) {
-    if (!job.scaled(index)) return;
+    if (job.scaledInputs == 0 || !job.scaled(index)) return;  // for most calls the same cheap question
     block.multiply(job.scale.as<typename Element::Wide>());
     if constexpr (sizeof(typename Element::Stored) != sizeof(typename Element::Wide)) block.roundToStored();
   }

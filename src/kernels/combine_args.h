@@ -30,7 +30,8 @@ struct CombineArgs {
 // Reduces on the calling thread with the best vector instructions this processor has.
 using CombineFunction = void (*)(const CombineArgs&);
 
-// nullptr where (type, op) is not supported. Avg sums like Sum; scale and divisor make it an average.
+// For every type and operator; nullptr for other values. Avg sums like Sum; scale and divisor make it an
+// average.
 CombineFunction hostCombine(DataType type, Operator op);
 
 // Copies the one input to all outputs, bit for bit; `count` counts bytes.

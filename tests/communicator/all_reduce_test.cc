@@ -95,6 +95,58 @@ TEST(AllReduce, KnowsTypesAndOperators) {
   });
 }
 
+// The bits of 1, 2, 3 and 3 / 2 in each type; integers truncate the last.
+struct SmallNumbers {
+  ncclDataType_t type;
+  size_t bytes;
+  uint64_t one, two, three, half;
+};
+constexpr SmallNumbers kSmallNumbers[] = {
+    {ncclInt8, 1, 1, 2, 3, 1},
+    {ncclUint8, 1, 1, 2, 3, 1},
+    {ncclInt32, 4, 1, 2, 3, 1},
+    {ncclUint32, 4, 1, 2, 3, 1},
+    {ncclInt64, 8, 1, 2, 3, 1},
+    {ncclUint64, 8, 1, 2, 3, 1},
+    {ncclFloat16, 2, 0x3c00, 0x4000, 0x4200, 0x3e00},
+    {ncclFloat32, 4, 0x3f800000, 0x40000000, 0x40400000, 0x3fc00000},
+    {ncclFloat64, 8, 0x3ff0000000000000, 0x4000000000000000, 0x4008000000000000, 0x3ff8000000000000},
+    {ncclBfloat16, 2, 0x3f80, 0x4000, 0x4040, 0x3fc0},
+    {ncclFloat8e4m3, 1, 0x38, 0x40, 0x44, 0x3c},
+    {ncclFloat8e5m2, 1, 0x3c, 0x40, 0x42, 0x3e}};
+
+// One rank holds ones, the other twos.
+TEST(AllReduce, TakesEveryTypeAndOperator) {
+  constexpr size_t kCount = 1009;
+  const ncclUniqueId id = newId();
+  onThreads(2, [&](int rank) {
+    const Comm comm(id, 2, rank);
+    for (const SmallNumbers& numbers : kSmallNumbers) {
+      const std::pair<ncclRedOp_t, uint64_t> expected[] = {{ncclSum, numbers.three},
+                                                           {ncclProd, numbers.two},
+                                                           {ncclMax, numbers.two},
+                                                           {ncclMin, numbers.one},
+                                                           {ncclAvg, numbers.half}};
+      for (const auto& [op, result] : expected) {
+        std::vector<unsigned char> data(kCount * numbers.bytes);
+        for (size_t i = 0; i < kCount; ++i)
+          std::memcpy(&data[i * numbers.bytes], rank == 0 ? &numbers.one : &numbers.two, numbers.bytes);
+        ASSERT_EQ(ncclAllReduce(data.data(), data.data(), kCount, numbers.type, op, comm, nullptr),
+                  ncclSuccess);
+        for (size_t i = 0; i < kCount; ++i)
+          ASSERT_EQ(std::memcmp(&data[i * numbers.bytes], &result, numbers.bytes), 0)
+              << "type " << numbers.type << " op " << op << " element " << i;
+      }
+    }
+  });
+}
+
+size_t bytesOf(ncclDataType_t type) {
+  for (const SmallNumbers& numbers : kSmallNumbers)
+    if (numbers.type == type) return numbers.bytes;
+  return 0;
+}
+
 // Data whose sums, averages and roundings depend on the order of operations, as raw bytes of any type.
 std::vector<unsigned char> roughInput(int rank, size_t bytes, ncclDataType_t type) {
   std::vector<unsigned char> data(bytes);
@@ -105,7 +157,7 @@ std::vector<unsigned char> roughInput(int rank, size_t bytes, ncclDataType_t typ
     state ^= state << 17;
     return static_cast<double>(state % 2000003) / 1000.0 - 1000.0;
   };
-  const size_t element = type == ncclDouble ? 8 : type == ncclBfloat16 ? 2 : 4;
+  const size_t element = bytesOf(type);
   for (size_t at = 0; at + element <= bytes; at += element) {
     const double value = next();
     const auto narrow = static_cast<float>(value);
@@ -114,6 +166,10 @@ std::vector<unsigned char> roughInput(int rank, size_t bytes, ncclDataType_t typ
     if (type == ncclFloat) std::memcpy(&data[at], &narrow, 4);
     if (type == ncclInt32) std::memcpy(&data[at], &whole, 4);
     if (type == ncclBfloat16) std::memcpy(&data[at], reinterpret_cast<const unsigned char*>(&narrow) + 2, 2);
+    const uint16_t half = static_cast<uint16_t>((state & 0x8fff) | 0x3000);  // 2^-3 to 2, either sign
+    const auto byte = static_cast<unsigned char>(state & 0xbf);
+    if (type == ncclFloat16) std::memcpy(&data[at], &half, 2);
+    if (type == ncclFloat8e4m3 || type == ncclFloat8e5m2) data[at] = byte;
   }
   return data;
 }
@@ -126,10 +182,11 @@ TEST(AllReduce, GivesAllRanksTheSameBits) {
       const Environment environment{{"NCCL_ALGO", algorithm}};
       std::vector<ncclComm_t> comms(static_cast<size_t>(ranks));
       ASSERT_EQ(ncclCommInitAll(comms.data(), ranks, nullptr), ncclSuccess);
-      for (const ncclDataType_t type : {ncclFloat, ncclDouble, ncclInt32, ncclBfloat16})
+      for (const ncclDataType_t type :
+           {ncclFloat, ncclDouble, ncclInt32, ncclBfloat16, ncclFloat16, ncclFloat8e4m3, ncclFloat8e5m2})
         for (const ncclRedOp_t op : {ncclSum, ncclMax, ncclAvg})
           for (const bool inPlace : {false, true}) {
-            const size_t count = kBytes / (type == ncclDouble ? 8 : type == ncclBfloat16 ? 2 : 4);
+            const size_t count = kBytes / bytesOf(type);
             std::vector<std::vector<unsigned char>> results(static_cast<size_t>(ranks));
             onThreads(ranks, [&](int rank) {
               auto& result = results[static_cast<size_t>(rank)];

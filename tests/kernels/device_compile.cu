@@ -25,14 +25,23 @@ __global__ void combineKernel(Operands operands, CombineArgs args) {
   portableCombine<Element, Op>(args, BlockGroup());
 }
 
+// Every type, and every operator.
+template __global__ void combineKernel<Int8, Sum>(Operands, CombineArgs);
+template __global__ void combineKernel<Uint8, Sum>(Operands, CombineArgs);
 template __global__ void combineKernel<Int32, Sum>(Operands, CombineArgs);
-template __global__ void combineKernel<Int32, Max>(Operands, CombineArgs);
+template __global__ void combineKernel<Uint32, Sum>(Operands, CombineArgs);
+template __global__ void combineKernel<Int64, Sum>(Operands, CombineArgs);
+template __global__ void combineKernel<Uint64, Sum>(Operands, CombineArgs);
+template __global__ void combineKernel<Float16, Sum>(Operands, CombineArgs);
 template __global__ void combineKernel<Float32, Sum>(Operands, CombineArgs);
-template __global__ void combineKernel<Float32, Max>(Operands, CombineArgs);
 template __global__ void combineKernel<Float64, Sum>(Operands, CombineArgs);
-template __global__ void combineKernel<Float64, Max>(Operands, CombineArgs);
 template __global__ void combineKernel<Bfloat16, Sum>(Operands, CombineArgs);
-template __global__ void combineKernel<Bfloat16, Max>(Operands, CombineArgs);
+template __global__ void combineKernel<Float8e4m3, Sum>(Operands, CombineArgs);
+template __global__ void combineKernel<Float8e5m2, Sum>(Operands, CombineArgs);
+template __global__ void combineKernel<Int32, Max>(Operands, CombineArgs);
+template __global__ void combineKernel<Float32, Prod>(Operands, CombineArgs);
+template __global__ void combineKernel<Float32, Max>(Operands, CombineArgs);
+template __global__ void combineKernel<Float32, Min>(Operands, CombineArgs);
 
 // The smallest machine: buffers only, every connection ready.
 struct BufferMachine {

@@ -6,29 +6,21 @@
 #include <algorithm>
 #include <barrier>
 #include <cstddef>
+#include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
+#include "kernels/all_types.h"
+#include "kernels/element_of.h"
 #include "kernels/operands.h"
 #include "kernels/portable_combine.h"
+#include "kernels/portable_functions.h"
 #include "kernels/reference.h"
 
 namespace topoccl {
 namespace {
 
-class ThreadGroup {
- public:
-  ThreadGroup(uint64_t rank, uint64_t size, std::barrier<>& barrier)
-      : rank_(rank), size_(size), barrier_(&barrier) {}
-  uint64_t rank() const { return rank_; }
-  uint64_t size() const { return size_; }
-  void sync() const { barrier_->arrive_and_wait(); }
-
- private:
-  uint64_t rank_;
-  uint64_t size_;
-  std::barrier<>* barrier_;
-};
 static_assert(Group<ThreadGroup> && Group<SoloGroup>);
 
 template <class Function>
@@ -40,71 +32,55 @@ void runGroup(uint64_t size, const Function& function) {
   function(ThreadGroup(0, size, barrier));
 }
 
-// One row: an element type and an operator, under the names that the host's function is asked by.
-template <class Element_, class Op_, DataType kType_, Operator kOperator_>
-struct Row {
-  using Element = Element_;
-  using Op = Op_;
-  static constexpr DataType kType = kType_;
-  static constexpr Operator kOperator = kOperator_;
-};
-
-using Rows = testing::Types<
-    Row<Int32, Sum, DataType::Int32, Operator::Sum>, Row<Int32, Max, DataType::Int32, Operator::Max>,
-    Row<Int32, Sum, DataType::Int32, Operator::Avg>, Row<Float32, Sum, DataType::Float32, Operator::Sum>,
-    Row<Float32, Max, DataType::Float32, Operator::Max>, Row<Float32, Sum, DataType::Float32, Operator::Avg>,
-    Row<Float64, Sum, DataType::Float64, Operator::Sum>, Row<Float64, Max, DataType::Float64, Operator::Max>,
-    Row<Float64, Sum, DataType::Float64, Operator::Avg>,
-    Row<Bfloat16, Sum, DataType::Bfloat16, Operator::Sum>,
-    Row<Bfloat16, Max, DataType::Bfloat16, Operator::Max>,
-    Row<Bfloat16, Sum, DataType::Bfloat16, Operator::Avg>>;
-
-template <class T>
-class PortableCombine : public testing::Test {
+class PortableCombine : public testing::TestWithParam<TypeAndOperator> {
  protected:
   // Runs `shape` in a group of `threads` and compares every output with the reference.
   void check(uint64_t threads, CallShape shape) {
-    shape.type = T::kType;
+    const auto [type, op] = GetParam();
+    shape.type = type;
     Operands operands(shape, shape.count);
     CombineArgs& args = operands.args();
-    if (T::kOperator == Operator::Avg) {
-      args.scaledInputs = T::Element::kFloating ? ~uint64_t{0} : 0;
-      args.scale = averageScale(T::kType, 3);
+    if (op == Operator::Avg) {
+      args.scaledInputs = isFloating(type) ? ~uint64_t{0} : 0;
+      args.scale = averageScale(type, 3);
       args.divisor = 3;
     }
-    const std::vector<uint8_t> expected = reference::combine(T::kType, T::kOperator, args);
-    runGroup(threads, [&](const ThreadGroup& group) {
-      portableCombine<typename T::Element, typename T::Op>(args, group);
-    });
+    const std::vector<uint8_t> expected = reference::combine(type, op, args);
+    const auto function =
+        withElement(type, [op = op](auto row) { return portableFunction<decltype(row)>(op); });
+    runGroup(threads, [&](const ThreadGroup& group) { function(args, group); });
     for (uint32_t i = 0; i < shape.outputs; ++i)
       ASSERT_TRUE(std::equal(expected.begin(), expected.end(), operands.output(i)))
           << "output " << i << ", count " << shape.count << ", inputs " << shape.inputs;
     ASSERT_TRUE(operands.marginsIntact());
   }
 };
-TYPED_TEST_SUITE(PortableCombine, Rows);
 
-TYPED_TEST(PortableCombine, EqualsTheReferenceInOneThread) {
+TEST_P(PortableCombine, EqualsTheReferenceInOneThread) {
   for (uint64_t count : {0u, 1u, 2u, 7u, 8u, 31u, 64u, 65u, 1000u}) {
     for (uint32_t inputs : {1u, 2u, 5u, 70u}) {
       for (size_t offset : {0u, 1u, 4u, 8u})
-        this->check(
+        check(
             1,
             {.count = count, .inputs = inputs, .outputs = 2, .inputOffset = offset, .outputOffset = offset});
-      this->check(1, {.count = count, .inputs = inputs, .outputs = 1, .inPlace = true});
+      check(1, {.count = count, .inputs = inputs, .outputs = 1, .inPlace = true});
     }
   }
 }
 
 // Neighbours in memory belong to different threads; with tsan this shows that none touches another's.
-TYPED_TEST(PortableCombine, EqualsTheReferenceInAGroupOfFour) {
+TEST_P(PortableCombine, EqualsTheReferenceInAGroupOfFour) {
   for (uint64_t count : {1u, 3u, 4u, 17u, 63u, 64u, 65u, 257u, 1021u}) {
-    this->check(4, {.count = count, .inputs = 3, .outputs = 2});
-    this->check(4, {.count = count, .inputs = 2, .outputs = 1, .inPlace = true});
-    this->check(4, {.count = count, .inputs = 1, .outputs = 1, .inputOffset = 8, .outputOffset = 8});
-    this->check(4, {.count = count, .inputs = 2, .outputs = 1, .inputOffset = 3});
+    check(4, {.count = count, .inputs = 3, .outputs = 2});
+    check(4, {.count = count, .inputs = 2, .outputs = 1, .inPlace = true});
+    check(4, {.count = count, .inputs = 1, .outputs = 1, .inputOffset = 8, .outputOffset = 8});
+    check(4, {.count = count, .inputs = 2, .outputs = 1, .inputOffset = 3});
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, PortableCombine,
+                         testing::Combine(testing::ValuesIn(kTypes), testing::ValuesIn(kOperators)),
+                         caseName);
 
 // The sync at the end: a thread may read at once what the others wrote. Each call's input is the one before's
 // output, shifted, so a missing sync is a race and, mostly, a wrong sum.

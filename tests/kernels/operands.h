@@ -12,7 +12,7 @@
 namespace topoccl {
 
 // Values that tempt an implementation to go wrong: zeros of both signs, infinities, NaNs quiet and signalling
-// with payloads, subnormals, numbers one rounding away from each other, the extremes of int32.
+// with payloads, subnormals, numbers one rounding away from each other, the extremes of integers.
 template <class Bits>
 const std::vector<Bits>& awkward();
 
@@ -36,9 +36,17 @@ inline const std::vector<uint64_t>& awkward<uint64_t>() {
 
 template <>
 inline const std::vector<uint16_t>& awkward<uint16_t>() {
-  static const std::vector<uint16_t> all = {0x0000, 0x8000, 0x7f80, 0xff80, 0x7fc0, 0xffc0, 0x7fd5,
-                                            0xff81, 0x7f81, 0x0001, 0x807f, 0x0080, 0x7f7f, 0xff7f,
-                                            0x3f80, 0xbf80, 0x3f81, 0x3b80, 0x3b00, 0x7fff};
+  static const std::vector<uint16_t> all = {
+      0x0000, 0x8000, 0x7f80, 0xff80, 0x7fc0, 0xffc0, 0x7fd5, 0xff81, 0x7f81, 0x0001, 0x807f, 0x0080, 0x7f7f,
+      0xff7f, 0x3f80, 0xbf80, 0x3f81, 0x3b80, 0x3b00, 0x7fff,  // bfloat16's
+      0x7c00, 0xfc00, 0x7e00, 0xfe01, 0x7c01, 0xfdff, 0x83ff, 0x0400, 0x7bff, 0xfbff, 0x3c00, 0xbc00, 0x3c01};
+  return all;
+}
+
+template <>
+inline const std::vector<uint8_t>& awkward<uint8_t>() {
+  static const std::vector<uint8_t> all = {0x00, 0x80, 0x7f, 0xff, 0x7e, 0xfe, 0x7d, 0x7c, 0xfc, 0x7b, 0xfb,
+                                           0x78, 0x01, 0x81, 0x03, 0x04, 0x07, 0x08, 0x38, 0xb8, 0x3c, 0xbc};
   return all;
 }
 
@@ -61,8 +69,21 @@ inline void fill(DataType type, uint8_t* to, size_t bytes, uint64_t rarity, std:
       return fill<uint64_t>(to, bytes, 0x3ff0000000000000u, 0x801fffffffffffffu, rarity, random);
     case DataType::Bfloat16:
       return fill<uint16_t>(to, bytes, 0x3f80, 0x80ff, rarity, random);
-    default:
+    case DataType::Float16:
+      return fill<uint16_t>(to, bytes, 0x3c00, 0x87ff, rarity, random);
+    case DataType::Float8e4m3:
+      return fill<uint8_t>(to, bytes, 0x38, 0x8f, rarity, random);
+    case DataType::Float8e5m2:
+      return fill<uint8_t>(to, bytes, 0x3c, 0x87, rarity, random);
+    case DataType::Int8:
+    case DataType::Uint8:
+      return fill<uint8_t>(to, bytes, 0, 0xff, rarity, random);
+    case DataType::Int32:
+    case DataType::Uint32:
       return fill<uint32_t>(to, bytes, 0, 0xffffffffu, rarity, random);
+    case DataType::Int64:
+    case DataType::Uint64:
+      return fill<uint64_t>(to, bytes, 0, 0xffffffffffffffffu, rarity, random);
   }
 }
 
