@@ -8,6 +8,8 @@
 
 #include "algorithms/catalog.h"
 #include "base/error.h"
+#include "communicator/connections.h"
+#include "schedule/builder.h"
 #include "transport/node_memory.h"
 
 namespace topoccl {
