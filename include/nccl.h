@@ -326,11 +326,12 @@ ncclResult_t pncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, 
 
 /* The rules above hold for all collectives. Blocks of `count` elements: where a buffer has one per rank they
  * lie side by side in rank order; in place means that a rank's own block is the same memory in both buffers.
- * A buffer that a rank does not need may be NULL. Types of pure data movement matter only by their size: every
- * bit pattern arrives as it was. Errors: additionally ncclInvalidArgument for a root outside 0 .. ranks-1 and
- * for buffers that overlap without being in place. */
+ * A buffer that a rank does not need may be NULL. Types of pure data movement matter only by their size:
+ * every bit pattern arrives as it was. Errors: additionally ncclInvalidArgument for a root outside 0 ..
+ * ranks-1 and for buffers that overlap without being in place. */
 
-/* recvbuff of every rank = sendbuff of root. sendbuff is used on root only; in place: recvbuff == sendbuff. */
+/* recvbuff of every rank = sendbuff of root. sendbuff is used on root only; in place: recvbuff == sendbuff.
+ */
 ncclResult_t ncclBroadcast(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                            int root, ncclComm_t comm, cudaStream_t stream);
 ncclResult_t pncclBroadcast(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
@@ -394,8 +395,8 @@ ncclResult_t pncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, n
  * ncclRemoteError. */
 ncclResult_t ncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
                       cudaStream_t stream);
-ncclResult_t pncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer,
-                       ncclComm_t comm, cudaStream_t stream);
+ncclResult_t pncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                       cudaStream_t stream);
 ncclResult_t ncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
                       cudaStream_t stream);
 ncclResult_t pncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "schedule/text.h"
 
 namespace topoccl {
@@ -369,49 +368,6 @@ TEST(Checker, RefusesWhatIsTooLargeToCheck) {
   const std::string huge =
       "rank 0 of 1, chunks 60000000, scratch 60000000, slots 1000\nlane 0\n 0: in -> out\n";
   EXPECT_EQ(verdictOf({huge}), "out of place, copies, 1000 slots: the collective is too large to check");
-}
-
-// Goals other than all-reduce.
-TEST(Checker, ChecksABroadcast) {
-  const Goal broadcast = goalOf(Collective::Broadcast, 2, 1);
-  const auto root = "lane 0\n 0: in -> out, s1\n";
-  const auto leaf = "lane 0\n 0: r1 -> out\n";
-  const auto verdict = [&](const char* leafs, const char* roots) {
-    return check(parseAll({pair(0, leafs), pair(1, roots)}), broadcast, outOfPlace()).message;
-  };
-  EXPECT_EQ(verdict(leaf, root), "");
-  EXPECT_CONTAINS(verdict("lane 0\n 0: in + r1 -> out\n", root),
-                  "uses in chunk 0 of rank 0, which a rank of broadcast does not have there");
-  EXPECT_CONTAINS(verdict(leaf, "lane 0\n 0: in -> s1\n"), "rank 1 out chunk 0 piece 0 is never written");
-}
-
-TEST(Checker, ChecksAReduce) {
-  const Goal reduce = goalOf(Collective::Reduce, 2, 0);
-  const auto root = "lane 0\n 0: in + r1 -> out final\n";
-  const auto verdict = [&](const char* leaf) {
-    return check(parseAll({pair(0, root), pair(1, leaf)}), reduce, outOfPlace()).message;
-  };
-  EXPECT_EQ(verdict("lane 0\n 0: in -> s1\n"), "");
-  EXPECT_CONTAINS(verdict("lane 0\n 0: in -> s1, out\n"),
-                  "uses out chunk 0 of rank 1, which a rank of reduce does not have there");
-}
-
-// Blocks: what a rank has of a narrow buffer is its own block.
-TEST(Checker, ChecksBlocks) {
-  const auto ranked = [](int rank, const char* lanes) {
-    return concat("rank ", rank, " of 2, chunks 2 in 2 blocks, scratch 0, slots 1\n",
-                  "connection 0: 0 -> 1 channel 0 tag 0\nconnection 1: 1 -> 0 channel 0 tag 0\n", lanes);
-  };
-  const auto verdict = [&](const char* first, const char* second) {
-    return check(parseAll({ranked(0, first), ranked(1, second)}), goalOf(Collective::AllGather, 2),
-                 outOfPlace())
-        .message;
-  };
-  const auto second = "lane 0\n 1: in -> out, s1\n 0: r0 -> out\n";
-  EXPECT_EQ(verdict("lane 0\n 0: in -> out, s0\n 1: r1 -> out\n", second), "");
-  EXPECT_CONTAINS(verdict("lane 0\n 1: in -> out, s0\n 1: r1 -> out\n", second),
-                  "uses in chunk 1 of rank 0, which a rank of all-gather does not have there");
-  EXPECT_CONTAINS(verdict("lane 0\n 0: in -> out, s0\n 1 > 0: r1 -> out\n", second), "rank 0 out chunk 0");
 }
 
 }  // namespace
