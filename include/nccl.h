@@ -274,6 +274,21 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId c
 ncclResult_t pncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
                                      ncclConfig_t* config);
 
+/* The same with nId ids (1 <= nId <= nranks), all ranks the same; ranks meet at the first. */
+ncclResult_t ncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
+                                      ncclUniqueId* commIds, ncclConfig_t* config);
+ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
+                                       ncclUniqueId* commIds, ncclConfig_t* config);
+
+/* Divides comm: ranks that give the same color (>= 0) make up a new communicator, numbered by key, then by
+ * their rank in comm. With NCCL_SPLIT_NOCOLOR a rank takes part but gets *newcomm = NULL. All ranks of comm
+ * call it, in the same order as other splits. config NULL: as comm's. comm stays usable; the new
+ * communicators outlive it. Inside a group *newcomm is written by ncclGroupEnd. Errors: ncclInvalidArgument
+ * (NULL; on all ranks: a color below -1), ncclRemoteError (a rank died or did not come in time),
+ * ncclSystemError. */
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
+ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
+
 /* Makes a communicator whose ranks all live in the calling process: rank i on device devlist[i], or on
  * device i if devlist is NULL. comm: array of ndev handles.
  * Errors: ncclInvalidArgument (comm NULL, ndev < 1, an unknown device). */
@@ -427,6 +442,15 @@ ncclResult_t ncclGroupStart(void);
 ncclResult_t pncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
 ncclResult_t pncclGroupEnd(void);
+
+/* -- Registration ----------------------------------------------------------------------------------- */
+
+/* Tells that [buff, buff + size) will be used often. Has no effect on CPU ranks.
+ * Errors: ncclInvalidArgument (NULL, size 0; a handle that is not comm's). */
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle);
+ncclResult_t pncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle);
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle);
+ncclResult_t pncclCommDeregister(const ncclComm_t comm, void* handle);
 
 /* -- Memory ----------------------------------------------------------------------------------------- */
 

@@ -86,6 +86,41 @@ ncclResult_t commInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commI
   });
 }
 
+ncclResult_t commInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
+                                  ncclConfig_t* config) {
+  return guardedInGroup("ncclCommInitRankScalable", [&] {
+    checkPointer(newcomm, "newcomm");
+    checkRankCount(nranks);
+    checkPointer(commIds, "commIds");
+    if (nId < 1 || nId > nranks) {
+      throw Error(Code::InvalidArgument, concat("nId is ", nId, "; it must be in 1..", nranks, " (nranks)"));
+    }
+    // One root serves all ranks; further ids are for spreading them over several.
+    Communicator::initRank(handles(newcomm), nranks, commIds[0].internal, myrank, readConfig(config));
+  });
+}
+
+ncclResult_t commSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config) {
+  return guardedInGroup("ncclCommSplit", [&] {
+    checkPointer(newcomm, "newcomm");
+    const CommConfig wanted = readConfig(config);
+    checkedCommunicator(comm)->split(handles(newcomm), color, key, config == nullptr ? nullptr : &wanted);
+  });
+}
+
+ncclResult_t commRegister(ncclComm_t comm, void* buff, size_t size, void** handle) {
+  return guarded("ncclCommRegister", [&] {
+    checkPointer(handle, "handle");
+    checkPointer(buff, "buff");
+    if (size == 0) throw Error(Code::InvalidArgument, "size is 0; it must be at least 1");
+    *handle = checkedCommunicator(comm)->registerBuffer(buff, size);
+  });
+}
+
+ncclResult_t commDeregister(ncclComm_t comm, void* handle) {
+  return guarded("ncclCommDeregister", [&] { checkedCommunicator(comm)->deregisterBuffer(handle); });
+}
+
 ncclResult_t commInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
   return guarded("ncclCommInitAll", [&] {
     checkPointer(comm, "comm");

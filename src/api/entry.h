@@ -20,6 +20,11 @@ ncclResult_t getUniqueId(ncclUniqueId* uniqueId);
 ncclResult_t commInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank);
 ncclResult_t commInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
                                 ncclConfig_t* config);
+ncclResult_t commInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
+                                  ncclConfig_t* config);
+ncclResult_t commSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
+ncclResult_t commRegister(ncclComm_t comm, void* buff, size_t size, void** handle);
+ncclResult_t commDeregister(ncclComm_t comm, void* handle);
 ncclResult_t commInitAll(ncclComm_t* comm, int ndev, const int* devlist);
 ncclResult_t commFinalize(ncclComm_t comm);
 ncclResult_t commDestroy(ncclComm_t comm);

@@ -21,6 +21,17 @@ TOPOCCL_ENTRY(ncclResult_t, CommInitRank, (ncclComm_t * comm, int nranks, ncclUn
 TOPOCCL_ENTRY(ncclResult_t, CommInitRankConfig,
               (ncclComm_t * comm, int nranks, ncclUniqueId id, int rank, ncclConfig_t* config),
               commInitRankConfig(comm, nranks, id, rank, config))
+TOPOCCL_ENTRY(ncclResult_t, CommInitRankScalable,
+              (ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
+               ncclConfig_t* config),
+              commInitRankScalable(newcomm, nranks, myrank, nId, commIds, config))
+TOPOCCL_ENTRY(ncclResult_t, CommSplit,
+              (ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config),
+              commSplit(comm, color, key, newcomm, config))
+TOPOCCL_ENTRY(ncclResult_t, CommRegister, (const ncclComm_t comm, void* buff, size_t size, void** handle),
+              commRegister(comm, buff, size, handle))
+TOPOCCL_ENTRY(ncclResult_t, CommDeregister, (const ncclComm_t comm, void* handle),
+              commDeregister(comm, handle))
 TOPOCCL_ENTRY(ncclResult_t, CommInitAll, (ncclComm_t * comm, int ndev, const int* devlist),
               commInitAll(comm, ndev, devlist))
 TOPOCCL_ENTRY(ncclResult_t, CommFinalize, (ncclComm_t comm), commFinalize(comm))

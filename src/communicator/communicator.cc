@@ -16,6 +16,7 @@
 #include "communicator/call.h"
 #include "communicator/group.h"
 #include "communicator/member.h"
+#include "communicator/split.h"
 #include "device/host.h"
 #include "device/local_devices.h"
 #include "kernels/sync.h"
@@ -161,6 +162,24 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
         abort);
   }
   group::end();
+}
+
+void Communicator::split(Communicator** out, int color, int key, const CommConfig* config) {
+  std::optional<CommConfig> wanted;
+  if (config != nullptr) wanted = *config;
+  const Member::AbortFlag abort = newAbortFlag();
+  auto run = [=, this] {
+    const Operation operation(*this);
+    Member& parent = operation.member();
+    *out = nullptr;
+    const SplitPart part = joinSplit(parent, color, key);
+    if (part.ranks == 0) return;
+    auto bootstrap = connectBootstrap(part.id, part.ranks, part.rank, parent.settings(), abort.get());
+    *out = HandlePool::instance().take(std::make_unique<Member>(
+        std::move(bootstrap), abort, parent.settings(), wanted.value_or(parent.config()), parent.device()));
+  };
+  if (group::open()) return group::addInit(std::move(run), abort, this);
+  run();
 }
 
 bool Communicator::dead() const {
@@ -317,6 +336,16 @@ int Communicator::createScaledSum(DataType type, const void* scalar, bool deferr
 void Communicator::destroyOperator(int op) {
   const Operation operation(*this);
   member_->operators().destroy(op);
+}
+
+void* Communicator::registerBuffer(const void* buffer, size_t bytes) {
+  const Operation operation(*this);
+  return member_->registrations().add(buffer, bytes);
+}
+
+void Communicator::deregisterBuffer(void* handle) {
+  const Operation operation(*this);
+  member_->registrations().remove(handle);
 }
 
 CallPlan Communicator::explain(const std::string& collective, uint64_t count, DataType type) const {

@@ -44,6 +44,11 @@ class Communicator {
   static void initRank(Communicator** out, int ranks, const void* id128, int rank, const CommConfig& config);
   static void initAll(Communicator** out, int count, const int* devices);
 
+  // Collective over this communicator's ranks: those of one `color` (at least 0) make up a new one, ordered
+  // by `key`, then by rank; with kNoColor a rank gets NULL. `config` NULL: this communicator's. Inside a
+  // group it is queued, and `out` is written by groupEnd.
+  void split(Communicator** out, int color, int key, const CommConfig* config);
+
   bool live() const;  // false from destroy or abort on ...
   bool dead() const;  // ... and true when that has ended
   [[noreturn]] static void refuseDead();
@@ -71,6 +76,10 @@ class Communicator {
   // Operators of the user; see user_operators.h.
   int createScaledSum(DataType type, const void* scalar, bool deferred);
   void destroyOperator(int op);
+
+  // Registered buffers; see registrations.h.
+  void* registerBuffer(const void* buffer, size_t bytes);
+  void deregisterBuffer(void* handle);
 
   CallPlan explain(const std::string& collective, uint64_t count, DataType type) const;
 

@@ -25,6 +25,7 @@ struct Call {
 struct Init {
   std::function<void()> run;
   std::shared_ptr<std::atomic<bool>> abort;
+  const Communicator* parent;  // nullptr: none
 };
 
 struct PendingGroup {
@@ -39,7 +40,24 @@ PendingGroup& current() {
   return group;
 }
 
-// All at once: each rank's init waits for the others'.
+// What one thread runs.
+using InitLine = std::vector<const Init*>;
+
+std::vector<InitLine> linesOf(const std::vector<Init>& inits) {
+  std::vector<InitLine> lines;
+  for (const Init& init : inits) {
+    const auto line = std::find_if(lines.begin(), lines.end(), [&](const InitLine& l) {
+      return init.parent != nullptr && l.front()->parent == init.parent;
+    });
+    if (line == lines.end())
+      lines.push_back({&init});
+    else
+      line->push_back(&init);
+  }
+  return lines;
+}
+
+// All lines at once: each rank's init waits for the others'.
 void runInits(const std::vector<Init>& inits) {
   if (inits.size() == 1) return inits.front().run();
   std::mutex mutex;
@@ -48,14 +66,15 @@ void runInits(const std::vector<Init>& inits) {
     const std::scoped_lock lock(mutex);
     if (!first) first = std::current_exception();
   };
+  const std::vector<InitLine> lines = linesOf(inits);
   std::vector<std::jthread> threads;
   try {
-    threads.reserve(inits.size());
+    threads.reserve(lines.size());
     const SignalsBlocked blocked;
-    for (const Init& init : inits)
+    for (const InitLine& line : lines)
       threads.emplace_back([&] {
         try {
-          init.run();
+          for (const Init* init : line) init->run();
         } catch (...) {
           keep();
         }
@@ -63,7 +82,7 @@ void runInits(const std::vector<Init>& inits) {
   } catch (const std::exception& error) {
     first =
         std::make_exception_ptr(Error(Code::SystemError, concat("cannot start thread ", threads.size() + 1,
-                                                                " of ", inits.size(), ": ", error.what())));
+                                                                " of ", lines.size(), ": ", error.what())));
     for (const Init& init : inits) init.abort->store(true);
   }
   threads.clear();  // joins
@@ -171,8 +190,9 @@ namespace group {
 bool open() {
   return current().depth > 0;
 }
-void addInit(std::function<void()> init, std::shared_ptr<std::atomic<bool>> abort) {
-  current().inits.push_back({std::move(init), std::move(abort)});
+void addInit(std::function<void()> init, std::shared_ptr<std::atomic<bool>> abort,
+             const Communicator* parent) {
+  current().inits.push_back({std::move(init), std::move(abort), parent});
 }
 void addCall(Communicator& communicator, const CollectiveCall& call) {
   current().calls.push_back({&communicator, call});

@@ -26,6 +26,7 @@ uint64_t packPoison(int nodeRank, Code code) {
 Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Settings& settings,
                const CommConfig& config, int device)
     : settings_(settings),
+      config_(config),
       abort_(std::move(abort)),
       bootstrap_(std::move(bootstrap)),
       schedules_(rank(), ranks(), settings_, config),
@@ -145,9 +146,21 @@ bool Member::peerFailed() {
   return true;
 }
 
+// Nothing while another thread is in an allGather, which learns of failures itself.
 std::optional<PeerFailure> Member::reportedFailure() const {
-  const std::scoped_lock lock(bootstrapMutex_);
-  return bootstrap_->failure();
+  const std::unique_lock lock(bootstrapMutex_, std::try_to_lock);
+  return lock ? bootstrap_->failure() : std::nullopt;
+}
+
+std::vector<std::string> Member::allGather(const std::string& mine) {
+  throwIfUnusable();
+  try {
+    const std::scoped_lock lock(bootstrapMutex_);
+    return bootstrap_->allGather(mine);
+  } catch (const Error& error) {
+    fail(error.code(), concat("rank ", rank(), ": ", error.what()));
+    throw;
+  }
 }
 
 Code Member::asyncError() const {

@@ -18,6 +18,7 @@
 #include "communicator/communicator.h"
 #include "communicator/node_set_up.h"
 #include "communicator/peer_work.h"
+#include "communicator/registrations.h"
 #include "communicator/schedule_book.h"
 #include "communicator/user_operators.h"
 #include "executor/driver.h"
@@ -38,7 +39,9 @@ class Member {
   int ranks() const { return bootstrap_->ranks(); }
   int device() const { return device_; }
   const Settings& settings() const { return settings_; }
+  const CommConfig& config() const { return config_; }
   UserOperators& operators() { return operators_; }
+  Registrations& registrations() { return registrations_; }
 
   // ---- works ----
 
@@ -56,6 +59,9 @@ class Member {
   const WaitPolicy& waitPolicy() const { return waitPolicy_; }
   const std::shared_ptr<NodeMemory>& memory() const { return node_.memory; }
   Doorbell* doorbell() const { return &line().doorbell; }
+
+  // Out of band, for set-up that follows init: collective, waits for the others as long as init does.
+  std::vector<std::string> allGather(const std::string& mine);
 
   CallPlan explain(const CollectiveCall& call) const { return schedules_.explain(call); }
 
@@ -109,10 +115,12 @@ class Member {
   std::string waitText(const BoundSchedule* running) const;
 
   Settings settings_;
+  CommConfig config_;
   AbortFlag abort_;
   std::unique_ptr<Bootstrap> bootstrap_;
   ScheduleBook schedules_;
   UserOperators operators_;
+  Registrations registrations_;
   NodeSetUp node_;
   int nodeRank_ = 0;
   int device_ = 0;
