@@ -1,5 +1,6 @@
 #include "base/settings.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -13,6 +14,10 @@ namespace {
 constexpr const char* kSecretName = "TOPOCCL_SECRET";
 constexpr int64_t kManyBytes = int64_t{1} << 40;
 constexpr int64_t kWeek = 7 * 24 * 3600;
+
+bool isSecret(const SettingRow& row) {
+  return row.name == std::string(kSecretName);
+}
 
 [[noreturn]] void reject(const SettingRow& row, const std::string& text) {
   throw Error(Code::InvalidArgument, concat(row.name, "=", text, " is not valid; allowed: ", row.allowed));
@@ -144,7 +149,20 @@ Settings readSettings() {
 
 std::string printValue(const Settings& settings, const SettingRow& row) {
   const std::string value = std::visit(Print{settings}, row.field);
-  return row.name == std::string(kSecretName) && !value.empty() ? "(hidden)" : value;
+  return isSecret(row) && !value.empty() ? "(hidden)" : value;
+}
+
+std::vector<std::string> settingsSet(const Environment& environment) {
+  std::vector<std::string> lines;
+  for (const SettingRow& row : settingRows()) {
+    const char* value = environment(row.name);
+    if (!value || !*value) continue;
+    std::string text = isSecret(row) ? "(hidden)" : value;
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
+    lines.push_back(concat(row.name, " set by environment to ", text, "."));
+  }
+  return lines;
 }
 
 std::string agreedText(const Settings& settings) {
