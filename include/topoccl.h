@@ -47,7 +47,8 @@ typedef struct {
 
 /* Describes how comm would run a collective with `count` elements of `datatype`, without running it. Local:
  * no other rank takes part. collective: "all_reduce".
- * Errors: ncclInvalidArgument (a dead communicator, NULL, an unknown name or datatype). */
+ * Errors: ncclInvalidArgument (a dead communicator, NULL, an unknown name, a datatype or count that
+ * the collective would refuse). */
 ncclResult_t topocclCommExplain(ncclComm_t comm, const char* collective, size_t count,
                                 ncclDataType_t datatype, topocclPlan_t* plan);
 

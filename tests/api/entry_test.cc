@@ -99,6 +99,24 @@ TEST(Entry, ACommunicatorOfOneRankChecksItsArguments) {
   EXPECT_EQ(ncclCommDestroy(comm), ncclInvalidArgument) << "a dead handle";
 }
 
+TEST(Entry, ExplainRefusesWhatACallRefuses) {
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess) << lastError();
+  const std::vector<char> in(8);
+  std::vector<char> out(8);
+  for (int type = -1; type <= ncclNumTypes; type++) {
+    const auto datatype = static_cast<ncclDataType_t>(type);
+    bool isTaken = false;
+    for (const ncclRedOp_t op : {ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg})
+      isTaken |= ncclAllReduce(in.data(), out.data(), 1, datatype, op, comm, nullptr) == ncclSuccess;
+    topocclPlan_t plan{};
+    EXPECT_EQ(topocclCommExplain(comm, "all_reduce", 1, datatype, &plan),
+              isTaken ? ncclSuccess : ncclInvalidArgument)
+        << type;
+  }
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
 TEST(Entry, MemoryIsAllocatedAndFreed) {
   void* memory = nullptr;
   ASSERT_EQ(ncclMemAlloc(&memory, 100000), ncclSuccess) << lastError();
