@@ -141,6 +141,21 @@ TEST(Entry, LeavesErrnoAlone) {
   EXPECT_EQ(errno, 4711);
 }
 
+TEST(Entry, RanksBeyondTheDevicesTakeTurns) {
+  int devices = 0;
+  ASSERT_EQ(topocclGetDevices(nullptr, 0, &devices), ncclSuccess);
+  std::vector<ncclComm_t> comms(static_cast<size_t>(devices) + 2);
+  ASSERT_EQ(ncclCommInitAll(comms.data(), devices + 2, nullptr), ncclSuccess) << lastError();
+  for (int rank = 0; rank < devices + 2; rank++) {
+    int device = -1;
+    EXPECT_EQ(ncclCommCuDevice(comms[static_cast<size_t>(rank)], &device), ncclSuccess);
+    EXPECT_EQ(device, rank % devices);
+    EXPECT_EQ(ncclCommDestroy(comms[static_cast<size_t>(rank)]), ncclSuccess);
+  }
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(ncclCommInitAll(&comm, 1, &devices), ncclInvalidArgument) << "no such device";
+}
+
 TEST(Entry, DevicesAreListedUpToTheCapacity) {
   int count = 0;
   ASSERT_EQ(topocclGetDevices(nullptr, 0, &count), ncclSuccess);

@@ -110,6 +110,17 @@ TEST(AllReducePerf, StartsOneProcessPerDeviceByItself) {
   EXPECT_EQ(countOf(run.text, "#  Rank "), std::atoi(shell("nproc").text.c_str())) << run.text << run.errors;
 }
 
+TEST(AllReducePerf, NamesOnlyDevicesThereAre) {
+  const int devices = std::atoi(shell("nproc").text.c_str());
+  for (const std::string way : {"--ranks ", "-t ", "-g "}) {
+    const Outcome run = perf(way + std::to_string(devices + 1) + " -b 8 -e 8 -c 0");
+    EXPECT_EQ(countOf(run.text, " device  0 "), 2) << run.text << run.errors;
+    EXPECT_EQ(countOf(run.text, " device " + std::string(devices < 10 ? " " : "") + std::to_string(devices)),
+              0)
+        << run.text << run.errors;
+  }
+}
+
 TEST(AllReducePerf, AnInjectedFaultIsFoundByEveryWayOfRunning) {
   for (const char* ranks : {"--ranks 2", "-t 2", "-g 2"}) {
     const Outcome run = perf(std::string(ranks) + " -b 1K -e 1K", "TOPOCCL_BENCH_INJECT=1:200:0");
