@@ -163,9 +163,9 @@ TEST(AllReducePerf, AReportThatCannotBeWrittenIsNoSuccess) {
   EXPECT_EQ(full.code, 1) << full.errors;
   EXPECT_TRUE(contains(full.errors, "could not be written to standard output")) << full.errors;
   for (const char* ranks : {"--ranks 2", "-t 2"}) {
-    const Outcome run = perf(std::string(ranks) + " -b 8 -e 8 -J /nonexistent/report.json");
+    const Outcome run = perf(std::string(ranks) + " -b 8 -e 8 -J /dev/nowhere/report.json");
     EXPECT_EQ(run.code, 255) << run.text << run.errors;
-    EXPECT_TRUE(contains(run.errors, "cannot create /nonexistent/report.json: No such file")) << run.errors;
+    EXPECT_TRUE(contains(run.errors, "cannot create /dev/nowhere/report.json: No such file")) << run.errors;
   }
 }
 
