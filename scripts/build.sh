@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Configures and builds; leaves programs in build/PRESET/bin and libraries in build/PRESET/lib.
 #
-#   scripts/build.sh [--programs] [PRESET ...]     default: release; others: dev asan tsan
+#   scripts/build.sh [--programs] [PRESET ...]     default: release; others: dev asan tsan clang
 #
 #   --programs   leave out the tests
 #
@@ -11,11 +11,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/common.sh
 
 targets=(all)
-if [[ ${1:-} == --programs ]]; then
-  targets=(src/all tools/all bench/all)
-  shift
-fi
-if (($# == 0)); then set -- release; fi
+presets=()
+for argument in "$@"; do
+  case $argument in
+    -h | --help) answerHelp "$argument" ;;
+    --programs) targets=(src/all tools/all bench/all) ;;
+    release | dev | asan | tsan | clang) presets+=("$argument") ;;
+    *) refuse "no option or preset '$argument'" ;;
+  esac
+done
+if ((${#presets[@]} == 0)); then presets=(release); fi
 
 for tool in cmake ninja; do
   command -v "$tool" >/dev/null || fail "$tool is not installed: run scripts/setup.sh"
@@ -25,7 +30,7 @@ pickCompilers || fail "need g++ 12 or later, or clang 14 or later: run scripts/s
 launcher=
 if command -v ccache >/dev/null && [[ -w ${HOME:-/nonexistent} ]]; then launcher=ccache; fi
 
-for preset in "$@"; do
+for preset in "${presets[@]}"; do
   arguments=("-DCMAKE_C_COMPILER_LAUNCHER=$launcher" "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
   stage "$preset-configure" cmake --preset "$preset" "${arguments[@]}" ||
     fail "cannot configure preset $preset"
