@@ -30,7 +30,20 @@ pickCompilers || fail "need g++ 12 or later, or clang 14 or later: run scripts/s
 launcher=
 if command -v ccache >/dev/null && [[ -w ${HOME:-/nonexistent} ]]; then launcher=ccache; fi
 
+# A build tree remembers the folder it was made in: one that was moved or copied is configured anew.
+forgetOtherFolder() {
+  local cache=$1/CMakeCache.txt home
+  [[ -f $cache ]] || return 0
+  home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
+  if [[ $(realpath -m "$home") == "$(pwd -P)" ]]; then return; fi
+  say "  $1 was configured in $home: configuring anew"
+  rm -rf "$cache" "$1/CMakeFiles"
+}
+
 for preset in "${presets[@]}"; do
+  mkdir -p "build/$preset" "$logs" 2>/dev/null && [[ -w build/$preset && -w $logs ]] ||
+    fail "cannot write in $PWD/build: build in a copy of the tree that you may write to"
+  forgetOtherFolder "build/$preset"
   arguments=("-DCMAKE_C_COMPILER_LAUNCHER=$launcher" "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
   stage "$preset-configure" cmake --preset "$preset" "${arguments[@]}" ||
     fail "cannot configure preset $preset"
