@@ -11,11 +11,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/common.sh
 
 targets=(all)
+estimate="some minutes with tests"
 presets=()
 for argument in "$@"; do
   case $argument in
     -h | --help) answerHelp "$argument" ;;
-    --programs) targets=(src/all tools/all bench/all) ;;
+    --programs)
+      targets=(src/all tools/all bench/all)
+      estimate="about 2 minutes"
+      ;;
     release | dev | asan | tsan | clang) presets+=("$argument") ;;
     *) refuse "no option or preset '$argument'" ;;
   esac
@@ -47,6 +51,7 @@ for preset in "${presets[@]}"; do
   arguments=("-DCMAKE_C_COMPILER_LAUNCHER=$launcher" "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
   stage "$preset-configure" cmake --preset "$preset" "${arguments[@]}" ||
     fail "cannot configure preset $preset"
+  say "  building $preset (the first time $estimate on 2 cores; $logs/$preset-build.log shows how far it is)"
   stage "$preset-build" cmake --build "build/$preset" --target "${targets[@]}" --parallel "$(buildJobs)" ||
     fail "cannot build preset $preset"
 done
