@@ -46,7 +46,8 @@ typedef struct {
 } topocclPlan_t;
 
 /* Describes how comm would run a collective with `count` elements of `datatype`, without running it. Local:
- * no other rank takes part. collective: "all_reduce".
+ * no other rank takes part. collective: "all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter",
+ * "gather", "scatter" or "all_to_all".
  * Errors: ncclInvalidArgument (a dead communicator, NULL, an unknown name, a datatype or count that
  * the collective would refuse). */
 ncclResult_t topocclCommExplain(ncclComm_t comm, const char* collective, size_t count,
