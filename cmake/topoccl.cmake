@@ -7,6 +7,8 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
   set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/static)
+  # Programs look for the libraries beside them, also when the tree has moved.
+  set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 endif()
 
 add_library(topoccl_flags INTERFACE)

@@ -319,7 +319,8 @@ ncclResult_t ncclCommCount(const ncclComm_t comm, int* count);
 ncclResult_t pncclCommCount(const ncclComm_t comm, int* count);
 
 /* Stores the device of this rank: a CUDA device number, or for a CPU rank the index in the list of
- * topocclGetDevices (topoccl.h). */
+ * topocclGetDevices (topoccl.h). Without a devlist, ranks of a host take its devices in turn: with more ranks
+ * than devices, several have the same. */
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device);
 ncclResult_t pncclCommCuDevice(const ncclComm_t comm, int* device);
 

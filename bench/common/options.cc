@@ -104,7 +104,7 @@ void rejectDeviceKernels(const Argument& argument) {
 
 // clang-format off
 const Row kRows[] = {
-    {0, "ranks", "N", "local processes to start; default: one per device",
+    {0, "ranks", "N", "local processes; default: one per device, 1 when -t or -g is given",
      [](Options& o, const Argument& a) { o.processes = a.integer(1, 4096); }},
     {'t', "nthreads", "N", "threads per process, each a rank [1]",
      [](Options& o, const Argument& a) { o.threads = a.integer(1, 4096); }},

@@ -136,9 +136,10 @@ class Team {
     DeviceLine line;
     line.rank = firstRank() + inProcess;
     line.pid = getpid();
-    line.device = static_cast<int>(first) + inProcess;
     std::snprintf(line.host, sizeof line.host, "%s", hostName().c_str());
-    const auto index = static_cast<size_t>(std::max(0, line.device)) % devices_.size();
+    const auto index =
+        static_cast<size_t>(std::max(0, static_cast<int>(first) + inProcess)) % devices_.size();
+    line.device = devices_[index].index;
     std::snprintf(line.name, sizeof line.name, "%s", devices_[index].name);
     return line;
   }

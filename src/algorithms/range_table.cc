@@ -139,8 +139,11 @@ RangeTable RangeTable::load(const std::string& path) {
   while (file.read(buffer, sizeof buffer) || file.gcount() > 0)
     text.append(buffer, static_cast<size_t>(file.gcount()));
   if (!file.is_open() || file.bad())
-    throw Error(Code::SystemError,
-                concat("TOPOCCL_RANGE_TABLE=", path, ": cannot read a range table from this file"));
+    throw Error(
+        Code::SystemError,
+        concat("TOPOCCL_RANGE_TABLE=", path,
+               ": cannot read a range table from this file (a value without blanks is taken for a path; "
+               "docs/algorithms.md describes tables)"));
   return parse(text);
 }
 

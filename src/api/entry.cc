@@ -3,6 +3,7 @@
 #include <iterator>
 #include <string>
 
+#include "api/announce.h"
 #include "api/arguments.h"
 #include "api/config.h"
 #include "api/guard.h"
@@ -73,6 +74,7 @@ ncclResult_t commInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int
   return guardedInGroup("ncclCommInitRank", [&] {
     checkPointer(comm, "comm");
     checkRankCount(nranks);
+    announce(rank);
     Communicator::initRank(handles(comm), nranks, commId.internal, rank, CommConfig{});
   });
 }
@@ -82,6 +84,7 @@ ncclResult_t commInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commI
   return guardedInGroup("ncclCommInitRankConfig", [&] {
     checkPointer(comm, "comm");
     checkRankCount(nranks);
+    announce(rank);
     Communicator::initRank(handles(comm), nranks, commId.internal, rank, readConfig(config));
   });
 }
@@ -125,6 +128,7 @@ ncclResult_t commInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
   return guarded("ncclCommInitAll", [&] {
     checkPointer(comm, "comm");
     if (ndev < 1) throw Error(Code::InvalidArgument, concat("ndev is ", ndev, "; it must be at least 1"));
+    announce(0);
     Communicator::initAll(handles(comm), ndev, devlist);
   });
 }

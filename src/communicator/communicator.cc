@@ -100,7 +100,7 @@ Settings currentSettings() {
 }
 
 void checkDevices(int count, const int* devices) {
-  const auto known = static_cast<int>(localDevices().size());
+  const int known = localDeviceCount();
   for (int i = 0; devices != nullptr && i < count; ++i)
     if (devices[i] < 0 || devices[i] >= known)
       throw Error(Code::InvalidArgument,
@@ -149,7 +149,7 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
   auto bootstraps = localBootstrap(count, settings, flags);
   group::start();
   for (int i = 0; i < count; ++i) {
-    const int device = devices == nullptr ? i : devices[i];
+    const int device = devices == nullptr ? -1 : devices[i];
     // std::function wants copyable captures.
     auto bootstrap =
         std::make_shared<std::unique_ptr<Bootstrap>>(std::move(bootstraps[static_cast<size_t>(i)]));

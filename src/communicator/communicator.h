@@ -54,7 +54,7 @@ class Communicator {
   [[noreturn]] static void refuseDead();
   int rank() const;
   int ranks() const;
-  int device() const;  // position among this node's ranks, or what initAll was given
+  int device() const;  // index among localDevices(): what initAll was given, else in turn by node rank
 
   // Completes what was issued; afterwards only queries, destroy and abort work.
   void finalize();

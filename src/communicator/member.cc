@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "device/local_devices.h"
 #include "kernels/sync.h"
 
 namespace topoccl {
@@ -34,7 +35,7 @@ Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Sett
       sends_(static_cast<size_t>(ranks())),
       receives_(static_cast<size_t>(ranks())) {
   nodeRank_ = node_.places[static_cast<size_t>(rank())].nodeRank;
-  device_ = device >= 0 ? device : nodeRank_;
+  device_ = device >= 0 ? device : nodeRank_ % localDeviceCount();
   schedules_.connectBy(std::make_unique<NodeConnector>(node_.memory, rank(), node_.places));
   setWaitPolicy();
   log(Level::Info, Subsystem::Init, config.name.empty() ? "comm" : config.name, " rank ", rank(), " nranks ",

@@ -30,7 +30,7 @@ class Member {
   using AbortFlag = std::shared_ptr<std::atomic<bool>>;
 
   // Collective: all ranks of the bootstrap construct theirs. Throws Error. `abort` is the flag the bootstrap
-  // watches. `device`: -1 = the position among the node's ranks.
+  // watches. `device`: -1 = the node's ranks take turns over the devices.
   Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Settings& settings,
          const CommConfig& config, int device);
   ~Member();

@@ -173,6 +173,7 @@ TEST(RangeTableText, ComesFromFiles) {
   std::remove(path.c_str());
   expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load(path); }), "TOPOCCL_RANGE_TABLE=" + path);
   expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load("/"); }), "TOPOCCL_RANGE_TABLE=/");
+  expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load("foo"); }), "taken for a path");
 }
 
 // ---- choices ----
