@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/portable.h"
+#include "kernels/types.h"
 
 namespace topoccl {
 
