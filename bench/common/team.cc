@@ -101,7 +101,7 @@ class Team {
     const bool isReporter = board.driver() == 0;
     if (isReporter) {
       json.emplace(options_, seat_.argumentCount, seat_.arguments, version);
-      text.opening(collective_.program(), version);
+      text.opening(collective_.traits().program, version);
     }
     const std::vector<DeviceLine> lines = gatherDevices(thread, board);
     const uint64_t maxBytes = affordableBytes(board);
@@ -202,7 +202,7 @@ class Team {
   }
 
   void conclude(const TextReport& text, JsonReport& json, const Summary& summary) const {
-    text.summary(collective_.program(), summary);
+    text.summary(collective_.traits().program, summary);
     json.summary(summary);
     if (options_.reportMemory) text.memory(peakMemory());
     // The last error may be what probing for `-d all` was told: that is no error of the run.
