@@ -134,6 +134,7 @@ void Sweep::runRow(uint64_t bytes, Combination combination, int root) {
     if (reports_.text == nullptr) continue;
     reports_.text->measurement(measurement, isInPlace);
     reports_.json->measurement(measurement, isInPlace);
+    if (isRun) reports_.csv->measurement(row, measurement, isInPlace);
   }
   if (reports_.text != nullptr) {
     reports_.text->endRow(row);

@@ -58,6 +58,7 @@ class Member {
   Doorbell* doorbell() const { return &line().doorbell; }
 
   CallPlan explain(const CollectiveCall& call) const { return schedules_.explain(call); }
+  CallPlan explain(const PeerCall& call) const { return schedules_.explain(call); }
 
   // ---- for works ----
 
