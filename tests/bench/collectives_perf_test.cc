@@ -52,11 +52,11 @@ class EveryBench : public testing::TestWithParam<Bench> {
 INSTANTIATE_TEST_SUITE_P(Perf, EveryBench, testing::ValuesIn(kBenches),
                          [](const auto& tested) { return std::string(tested.param.program); });
 
-// A file in a directory of its own, which ends with this.
+// A file with a blank in its name, in a directory that ends with this.
 class ReportFile {
  public:
   explicit ReportFile(const std::string& name) {
-    char directory[] = "/tmp/collectives perf test.XXXXXX";
+    char directory[] = "/tmp/collectives_perf_test.XXXXXX";
     directory_ = mkdtemp(directory);
     path_ = directory_ + "/" + name;
   }
@@ -113,7 +113,7 @@ TEST_P(EveryBench, FindsAnInjectedFaultOnEveryRank) {
 }
 
 TEST_P(EveryBench, WritesNcclTestsJson) {
-  const ReportFile file("report.json");
+  const ReportFile file("the report.json");
   ASSERT_EQ(perf("--ranks 3 -b 1008 -e 1008 -J " + file.quoted()).code, 0);
   const auto report = nlohmann::json::parse(file.open());
   ASSERT_EQ(report.at("results").size(), 1U);
@@ -161,7 +161,7 @@ std::vector<std::map<std::string, std::string>> readCsv(std::istream& file) {
 }
 
 TEST_P(EveryBench, WritesCsvWithItsPlan) {
-  const ReportFile file("report.csv");
+  const ReportFile file("the report.csv");
   const Outcome run = perf("--ranks 3 -b 1008 -e 2016 -f 2 --explain --csv " + file.quoted());
   ASSERT_EQ(run.code, 0) << run.text << run.errors;
   std::ifstream text = file.open();
@@ -183,7 +183,7 @@ TEST_P(EveryBench, WritesCsvWithItsPlan) {
 }
 
 TEST(Perf, CsvLeavesUnknownFieldsEmpty) {
-  const ReportFile file("report.csv");
+  const ReportFile file("the report.csv");
   ASSERT_EQ(
       shell("\"" BENCH_DIRECTORY "/broadcast_perf\" -t 2 -b 8 -e 8 -n 1 -c 0 --csv " + file.quoted()).code,
       0);
@@ -196,9 +196,9 @@ TEST(Perf, CsvLeavesUnknownFieldsEmpty) {
 }
 
 TEST(Perf, ACsvThatCannotBeMadeIsNoSuccess) {
-  const Outcome run = shell("\"" BENCH_DIRECTORY "/broadcast_perf\" -t 2 -b 8 -e 8 --csv /nonexistent/a.csv");
+  const Outcome run = shell("\"" BENCH_DIRECTORY "/broadcast_perf\" -t 2 -b 8 -e 8 --csv /dev/null/a.csv");
   EXPECT_EQ(run.code, 255);
-  EXPECT_TRUE(contains(run.errors, "cannot create /nonexistent/a.csv: No such file")) << run.errors;
+  EXPECT_TRUE(contains(run.errors, "cannot create /dev/null/a.csv: Not a directory")) << run.errors;
 }
 
 }  // namespace
