@@ -121,7 +121,7 @@ void JsonReport::measurement(const Measurement& m, bool isInPlace) {
                          {"alg_bw", number(m.algorithmBandwidth)},
                          {"bus_bw", number(m.busBandwidth)},
                          {"nwrong", m.wrong ? Json(static_cast<double>(*m.wrong)) : Json(nullptr)}};
-  if (document_->options.perIteration) {
+  if (document_->options.perIteration && m.isRun()) {
     document_->row[key + "_per_iter"] = iterations(m, document_->options.perIterationSkip);
   }
 }

@@ -1,6 +1,7 @@
 // What a bench measures, as plain values.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -31,6 +32,8 @@ struct Measurement {
   std::optional<uint64_t> wrong;        // elements over all ranks; nothing if unchecked
   // With -I: per driver, the time of each iteration in microseconds.
   std::vector<std::vector<double>> iterations;
+
+  bool isRun() const { return !std::isnan(microseconds); }
 };
 
 struct Row {

@@ -137,6 +137,11 @@ TEST(TextReport, AWayThatWasNotRunHasNoNumbers) {
   const std::string text =
       printed(Options{}, [](const TextReport& report) { report.measurement(Measurement{}, true); });
   EXPECT_EQ(text, "      nan     nan     nan    N/A");
+  Options options;
+  options.perIteration = true;
+  const std::string iterations =
+      printed(options, [](const TextReport& report) { report.measurement(Measurement{}, true); });
+  EXPECT_EQ(iterations, text + "      nan      nan      nan      nan");
 }
 
 TEST(JsonReport, HasNcclTestsKeysAndNeverOverwrites) {
