@@ -64,6 +64,7 @@ class Member {
   std::vector<std::string> allGather(const std::string& mine);
 
   CallPlan explain(const CollectiveCall& call) const { return schedules_.explain(call); }
+  CallPlan explain(const PeerCall& call) const { return schedules_.explain(call); }
 
   // ---- for works ----
 

@@ -18,6 +18,8 @@ namespace {
 // What minCTAs can ask for: as many channels as NCCL has.
 constexpr int kMostChannels = 64;
 
+constexpr Protocol kPeerProtocol = Protocol::Packet;
+
 RangeTable loadTable(const Settings& settings) {
   if (settings.rangeTable.empty()) return RangeTable::builtIn();
   // A table has blanks between its fields; a path without any is a path.
@@ -98,7 +100,7 @@ OpenSchedule* ScheduleBook::open(const PeerCall& call) {
   std::unique_ptr<OpenSchedule>& entry = peers_[{call.peer, call.sends}];
   if (!entry) {
     auto [schedule, slots] = plan(call);
-    entry = std::make_unique<OpenSchedule>(std::move(schedule), Protocol::Packet, slots);
+    entry = std::make_unique<OpenSchedule>(std::move(schedule), kPeerProtocol, slots);
   }
   return entry->connect(*connections_) ? entry.get() : nullptr;
 }
@@ -120,6 +122,12 @@ CallPlan ScheduleBook::explain(const CollectiveCall& call) const {
   const auto [schedule, slots] = plan(call, choice);
   return {name(choice.algorithm), name(choice.protocol),         transportsOf(schedule),
           choice.channels,        static_cast<int>(slots.slots), slots.slotBytes};
+}
+
+CallPlan ScheduleBook::explain(const PeerCall& call) const {
+  const auto [schedule, slots] = plan(call);
+  return {"p2p", name(kPeerProtocol),           transportsOf(schedule),
+          1,     static_cast<int>(slots.slots), slots.slotBytes};
 }
 
 std::string ScheduleBook::transportsOf(const Schedule& schedule) const {

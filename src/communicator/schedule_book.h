@@ -33,6 +33,7 @@ class ScheduleBook {
   // What the range table and the settings choose.
   Choice choose(const CollectiveCall& call) const;
   CallPlan explain(const CollectiveCall& call) const;
+  CallPlan explain(const PeerCall& call) const;
 
  private:
   using CollectiveKey = std::tuple<Collective, int, Algorithm, Protocol, int>;  // with root and choice

@@ -93,6 +93,9 @@ TEST(Entry, ACommunicatorOfOneRankChecksItsArguments) {
   topocclPlan_t plan{};
   EXPECT_EQ(topocclCommExplain(comm, "all_reduce", 1000, ncclFloat, &plan), ncclSuccess) << lastError();
   EXPECT_NE(plan.algorithm[0], '\0');
+  EXPECT_EQ(topocclCommExplain(comm, "send_recv", 1000, ncclFloat, &plan), ncclSuccess) << lastError();
+  EXPECT_STREQ(plan.algorithm, "p2p");
+  EXPECT_EQ(plan.channels, 1);
   EXPECT_EQ(topocclCommExplain(comm, "all_confuse", 1000, ncclFloat, &plan), ncclInvalidArgument);
   EXPECT_EQ(topocclCommExplain(comm, nullptr, 1000, ncclFloat, &plan), ncclInvalidArgument);
   EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
