@@ -187,8 +187,10 @@ typedef enum {
  * library does not know are ignored, members the caller's header did not know keep their defaults.
  *
  * Used on CPU ranks: minCTAs and maxCTAs (bounds on channels, at least 1; equal on all ranks), commName
- * (appears in logs). The others are accepted and have no effect there; so is blocking = 0: calls of this
- * version always return when they are done. */
+ * (appears in logs). The others are accepted and have no effect there. With blocking = 0 init and split
+ * return ncclInProgress and go on in the background: until ncclCommGetAsyncError stores ncclSuccess only that
+ * function, ncclCommDestroy and ncclCommAbort take the communicator (and after a split its parent).
+ * Collectives and sends return when they are complete all the same. */
 typedef struct ncclConfig_v23100 {
   size_t size;
   unsigned int magic;

@@ -2,184 +2,49 @@
 
 #include <sched.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "algorithms/catalog.h"
 #include "bootstrap/bootstrap.h"
 #include "communicator/call.h"
+#include "communicator/check_call.h"
 #include "communicator/group.h"
+#include "communicator/handle_pool.h"
 #include "communicator/member.h"
-#include "communicator/split.h"
+#include "communicator/query.h"
 #include "device/host.h"
-#include "device/local_devices.h"
 #include "kernels/sync.h"
-#include "schedule/goal.h"
 
 namespace topoccl {
-
-// All handles that ever were; see communicator.h.
-class HandlePool {
- public:
-  static HandlePool& instance() {
-    static auto* const pool = new HandlePool;  // outlives every user, also at exit
-    return *pool;
-  }
-
-  Communicator* take(std::unique_ptr<Member> member) {
-    const std::scoped_lock lock(mutex_);
-    if (free_.size() <= kDeadHandles) free_.push_front(&all_.emplace_back());
-    Communicator* const handle = free_.front();
-    free_.pop_front();
-    handle->member_ = std::move(member);
-    storeRelease(&handle->life_, Communicator::kLive);
-    return handle;
-  }
-
-  void giveBack(Communicator* handle) {
-    const std::scoped_lock lock(mutex_);
-    free_.push_back(handle);
-  }
-
- private:
-  // So many communicators die before a handle is used again: a stale one is recognised until then.
-  static constexpr size_t kDeadHandles = 4096;
-
-  std::mutex mutex_;
-  std::deque<Communicator> all_;
-  std::deque<Communicator*> free_;  // new ones in front, the dead in order of death
-};
 
 void Communicator::refuseDead() {
   throw Error(Code::InvalidArgument, "comm was destroyed or aborted before");
 }
 
-// A query inside a communicator, of any thread: keeps destroy and abort from pulling it away.
-class Communicator::Query {
- public:
-  explicit Query(const Communicator& communicator) : queries_(const_cast<uint32_t*>(&communicator.queries_)) {
-    fetchAdd(queries_, 1U);
-    fullFence();
-    if (communicator.live()) return;
-    fetchAdd(queries_, ~0U);
-    refuseDead();
+void Communicator::refuse() const {
+  switch (loadAcquire(&life_)) {
+    case kPending:
+      throw Error(Code::InvalidArgument,
+                  "comm is still being set up: wait until ncclCommGetAsyncError stores ncclSuccess");
+    case kFailed:
+      throw Error(setUpError_, "comm could not be set up; destroy or abort it");
+    default:
+      refuseDead();
   }
-  ~Query() { fetchAdd(queries_, ~0U); }
-  Query(const Query&) = delete;
-  Query& operator=(const Query&) = delete;
-
- private:
-  uint32_t* queries_;
-};
+}
 
 Communicator::Operation::Operation(Communicator& communicator) : communicator_(&communicator) {
   storeRelaxed(&communicator.operation_, 1U);
   fullFence();
   if (communicator.live()) return;
   storeRelease(&communicator.operation_, 0U);
-  refuseDead();
+  communicator.refuse();
 }
 
 Communicator::Operation::~Operation() {
   if (communicator_ != nullptr) storeRelease(&communicator_->operation_, 0U);
-}
-
-namespace {
-
-Settings currentSettings() {
-  Settings settings = readSettings();
-  if (settings.device == DeviceChoice::Cuda)
-    throw Error(Code::InvalidUsage, "TOPOCCL_DEVICE=cuda: this build has no CUDA device; use auto or cpu");
-  return settings;
-}
-
-void checkDevices(int count, const int* devices) {
-  const int known = localDeviceCount();
-  for (int i = 0; devices != nullptr && i < count; ++i)
-    if (devices[i] < 0 || devices[i] >= known)
-      throw Error(Code::InvalidArgument,
-                  concat("devlist[", i, "] is ", devices[i], "; it must be in 0..", known - 1));
-}
-
-// A rank out of range goes to the root too, which tells the others; the caller learns that it was its
-// mistake.
-std::unique_ptr<Bootstrap> connectAs(const UniqueId& id, int ranks, int rank, const Settings& settings,
-                                     const std::atomic<bool>* abort) {
-  try {
-    return connectBootstrap(id, ranks, rank, settings, abort);
-  } catch (const Error& error) {
-    if (rank >= 0 && rank < ranks) throw;
-    throw Error(Code::InvalidArgument, error.what());
-  }
-}
-
-Member::AbortFlag newAbortFlag() {
-  return std::make_shared<std::atomic<bool>>(false);
-}
-
-}  // namespace
-
-void Communicator::initRank(Communicator** out, int ranks, const void* id128, int rank,
-                            const CommConfig& config) {
-  UniqueId id;
-  std::memcpy(id.bytes.data(), id128, id.bytes.size());
-  const Member::AbortFlag abort = newAbortFlag();
-  auto init = [=] {
-    const Settings settings = currentSettings();
-    auto bootstrap = connectAs(id, ranks, rank, settings, abort.get());
-    *out = HandlePool::instance().take(
-        std::make_unique<Member>(std::move(bootstrap), abort, settings, config, -1));
-  };
-  if (group::open()) return group::addInit(std::move(init), abort);
-  init();
-}
-
-void Communicator::initAll(Communicator** out, int count, const int* devices) {
-  checkDevices(count, devices);
-  const Settings settings = currentSettings();
-  std::vector<Member::AbortFlag> aborts;
-  std::vector<const std::atomic<bool>*> flags;
-  for (int i = 0; i < count; ++i) flags.push_back(aborts.emplace_back(newAbortFlag()).get());
-  auto bootstraps = localBootstrap(count, settings, flags);
-  group::start();
-  for (int i = 0; i < count; ++i) {
-    const int device = devices == nullptr ? -1 : devices[i];
-    // std::function wants copyable captures.
-    auto bootstrap =
-        std::make_shared<std::unique_ptr<Bootstrap>>(std::move(bootstraps[static_cast<size_t>(i)]));
-    const Member::AbortFlag& abort = aborts[static_cast<size_t>(i)];
-    group::addInit(
-        [=] {
-          out[i] = HandlePool::instance().take(
-              std::make_unique<Member>(std::move(*bootstrap), abort, settings, CommConfig{}, device));
-        },
-        abort);
-  }
-  group::end();
-}
-
-void Communicator::split(Communicator** out, int color, int key, const CommConfig* config) {
-  std::optional<CommConfig> wanted;
-  if (config != nullptr) wanted = *config;
-  const Member::AbortFlag abort = newAbortFlag();
-  auto run = [=, this] {
-    const Operation operation(*this);
-    Member& parent = operation.member();
-    *out = nullptr;
-    const SplitPart part = joinSplit(parent, color, key);
-    if (part.ranks == 0) return;
-    auto bootstrap = connectBootstrap(part.id, part.ranks, part.rank, parent.settings(), abort.get());
-    *out = HandlePool::instance().take(std::make_unique<Member>(
-        std::move(bootstrap), abort, parent.settings(), wanted.value_or(parent.config()), parent.device()));
-  };
-  if (group::open()) return group::addInit(std::move(run), abort, this);
-  run();
 }
 
 bool Communicator::dead() const {
@@ -206,8 +71,12 @@ int Communicator::device() const {
 }
 
 Code Communicator::asyncError() const {
+  const uint32_t life = loadAcquire(&life_);
+  if (life == kPending) return Code::InProgress;
+  if (life == kFailed) return setUpError_;
   const Query query(*this);
-  return member_->asyncError();
+  const Code error = member_->asyncError();
+  return error == Code::Success && loadAcquire(&splitting_) != 0 ? Code::InProgress : error;
 }
 
 void Communicator::finalize() {
@@ -216,12 +85,16 @@ void Communicator::finalize() {
 }
 
 void Communicator::destroy() {
-  if (!compareExchange(&life_, kLive, kClosing)) refuseDead();
-  end(false);
+  if (compareExchange(&life_, kLive, kClosing)) return end(false);
+  if (compareExchange(&life_, kPending, kClosing) || compareExchange(&life_, kFailed, kClosing))
+    return endSetUp();
+  refuseDead();
 }
 
 void Communicator::abort() {
   if (compareExchange(&life_, kLive, kClosing)) return end(true);
+  if (compareExchange(&life_, kPending, kClosing) || compareExchange(&life_, kFailed, kClosing))
+    return endSetUp();
   // Another thread's destroy may be waiting for a call that only an abort ends.
   fetchAdd(&queries_, 1U);
   fullFence();
@@ -233,6 +106,7 @@ void Communicator::abort() {
 
 void Communicator::end(bool aborting) {
   fullFence();
+  while (loadAcquire(&settingUp_) != 0) ::sched_yield();  // its last line
   if (aborting) member_->requestAbort();
   while (loadAcquire(&operation_) != 0) ::sched_yield();
   if (aborting)
@@ -244,70 +118,6 @@ void Communicator::end(bool aborting) {
   member_.reset();
   HandlePool::instance().giveBack(this);
 }
-
-namespace {
-
-void checkStream(const void* stream) {
-  if (stream != nullptr)
-    throw Error(Code::InvalidArgument,
-                concat("stream is ", stream, "; a rank on a CPU has no streams, it must be NULL"));
-}
-
-void checkRank(const char* argument, int rank, int ranks) {
-  if (rank < 0 || rank >= ranks)
-    throw Error(Code::InvalidArgument, concat(argument, " is ", rank, "; it must be in 0..", ranks - 1));
-}
-
-// A buffer as bytes; no bytes where this rank has none.
-struct Span {
-  const char* argument;
-  uintptr_t begin;
-  uint64_t bytes;
-
-  bool overlaps(const Span& other) const {
-    return bytes != 0 && other.bytes != 0 && begin < other.begin + other.bytes && other.begin < begin + bytes;
-  }
-};
-
-// Throws where a buffer is missing that the rank must have.
-Span spanOf(const char* argument, const void* buffer, const CollectiveCall& call, Presence presence,
-            int ranks) {
-  const uint64_t blocks = presence == Presence::All ? blocksOf(call.collective, ranks) : 1;
-  const uint64_t count = presence == Presence::None ? 0 : call.count;
-  if (buffer == nullptr && count > 0)
-    throw Error(Code::InvalidArgument,
-                concat(argument, " is NULL although count is ", count, "; only count 0 allows NULL"));
-  return {argument, reinterpret_cast<uintptr_t>(buffer), count * blocks * elementBytes(call.type)};
-}
-
-void checkSize(const CollectiveCall& call, int ranks) {
-  const uint64_t most = SIZE_MAX / elementBytes(call.type) / blocksOf(call.collective, ranks);
-  if (call.count > most)
-    throw Error(Code::InvalidArgument,
-                concat("count is ", call.count, "; for ", ranks, " ranks and ", elementBytes(call.type),
-                       " bytes an element it must be at most ", most));
-}
-
-// Buffers may be the same memory, block by block, but not overlap in any other way.
-void checkBuffers(const CollectiveCall& call, int rank, int ranks) {
-  const bool isRoot = rank == call.root;
-  const Presence in = presenceOf(call.collective, Place::In, isRoot);
-  const Presence out = presenceOf(call.collective, Place::Out, isRoot);
-  const Span send = spanOf("sendbuff", call.send, call, in, ranks);
-  const Span receive = spanOf("recvbuff", call.receive, call, out, ranks);
-  if (!send.overlaps(receive)) return;
-  const uint64_t own = static_cast<uint64_t>(rank) * call.count * elementBytes(call.type);
-  const uintptr_t sendAt = send.begin + (in == Presence::All && out == Presence::OwnBlock ? own : 0);
-  const uintptr_t receiveAt = receive.begin + (out == Presence::All && in == Presence::OwnBlock ? own : 0);
-  const bool inPlace = allowsInPlace(call.collective);
-  if (sendAt == receiveAt && inPlace) return;
-  throw Error(
-      Code::InvalidArgument,
-      concat("sendbuff ", call.send, " and recvbuff ", call.receive, " overlap; ", name(call.collective),
-             inPlace ? " is in place only where both are the same data" : " has no in-place form"));
-}
-
-}  // namespace
 
 void Communicator::collective(CollectiveCall call, int op, const void* stream) {
   const Operation operation(*this);

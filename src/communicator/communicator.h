@@ -6,8 +6,10 @@
 // collectives and finalize() on a communicator; everything else may come from other threads meanwhile.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,7 +51,7 @@ class Communicator {
   // group it is queued, and `out` is written by groupEnd.
   void split(Communicator** out, int color, int key, const CommConfig* config);
 
-  bool live() const;  // false from destroy or abort on ...
+  bool live() const;  // false before it is set up, and from destroy or abort on ...
   bool dead() const;  // ... and true when that has ended
   [[noreturn]] static void refuseDead();
   int rank() const;
@@ -64,7 +66,8 @@ class Communicator {
   void destroy();
   void abort();
 
-  // Success, or the failure that made the communicator unusable.
+  // Success, the failure that made the communicator unusable, or InProgress while it, or a communicator split
+  // from it, is being set up without blocking.
   Code asyncError() const;
 
   // Return when this rank's result is there, or its data on its way, and its buffers are its own again;
@@ -100,16 +103,32 @@ class Communicator {
  private:
   friend class HandlePool;
   class Query;
+  using AbortFlag = std::shared_ptr<std::atomic<bool>>;
+  using MakeMember = std::function<std::unique_ptr<Member>()>;
 
-  // Live from init to destroy or abort; closing while these wait for calls inside.
-  static constexpr uint32_t kDead = 0, kLive = 1, kClosing = 2;
+  // Pending while a thread sets it up, then live or failed; live to destroy or abort; closing while these
+  // wait for calls inside.
+  static constexpr uint32_t kDead = 0, kLive = 1, kClosing = 2, kPending = 3, kFailed = 4;
 
+  // Sets up a communicator here, or, where that must not block, on a thread of its own: then throws
+  // InProgress.
+  static void make(Communicator** out, bool blocking, const AbortFlag& abort, const MakeMember& makeMember);
+  void setUp(const MakeMember& makeMember) noexcept;
+
+  [[noreturn]] void refuse() const;  // why it is not live
+  void splitInBackground(Communicator** out, int color, int key, const CommConfig& config,
+                         const AbortFlag& abort);
   void end(bool aborting);
+  void endSetUp();
 
   std::unique_ptr<Member> member_;
   uint32_t life_ = kDead;
-  uint32_t queries_ = 0;    // calls of any thread inside ...
-  uint32_t operation_ = 0;  // ... and 1 while a collective is
+  AbortFlag abort_;                  // of the set-up
+  uint32_t settingUp_ = 0;           // 1 while its thread is inside
+  uint32_t splitting_ = 0;           // splits in the background
+  Code setUpError_ = Code::Success;  // why it failed
+  uint32_t queries_ = 0;             // calls of any thread inside ...
+  uint32_t operation_ = 0;           // ... and 1 while a collective is
 };
 
 // The communicator behind a C handle. Throws InvalidArgument for NULL and for dead handles.

@@ -1,0 +1,21 @@
+// What is wrong with a call's arguments, as far as that takes a communicator to see. Each throws
+// InvalidArgument naming the argument, its value and what is allowed.
+#pragma once
+
+#include "communicator/call.h"
+
+namespace topoccl {
+
+// NULL: CPU ranks have no streams.
+void checkStream(const void* stream);
+
+void checkRank(const char* argument, int rank, int ranks);
+
+// All blocks together must have a size in bytes.
+void checkSize(const CollectiveCall& call, int ranks);
+
+// Buffers that the rank needs must be there. They may be the same memory, block by block, but not overlap in
+// any other way.
+void checkBuffers(const CollectiveCall& call, int rank, int ranks);
+
+}  // namespace topoccl

@@ -1,0 +1,46 @@
+// All handles that ever were; see communicator.h.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "communicator/communicator.h"
+#include "communicator/member.h"
+#include "kernels/sync.h"
+
+namespace topoccl {
+
+class HandlePool {
+ public:
+  static HandlePool& instance() {
+    static auto* const pool = new HandlePool;  // outlives every user, also at exit
+    return *pool;
+  }
+
+  // Live with a member, pending without.
+  Communicator* take(std::unique_ptr<Member> member) {
+    const std::scoped_lock lock(mutex_);
+    if (free_.size() <= kDeadHandles) free_.push_front(&all_.emplace_back());
+    Communicator* const handle = free_.front();
+    free_.pop_front();
+    handle->member_ = std::move(member);
+    storeRelease(&handle->life_, handle->member_ ? Communicator::kLive : Communicator::kPending);
+    return handle;
+  }
+
+  void giveBack(Communicator* handle) {
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(handle);
+  }
+
+ private:
+  // So many communicators die before a handle is used again: a stale one is recognised until then.
+  static constexpr size_t kDeadHandles = 4096;
+
+  std::mutex mutex_;
+  std::deque<Communicator> all_;
+  std::deque<Communicator*> free_;  // new ones in front, the dead in order of death
+};
+
+}  // namespace topoccl

@@ -1,0 +1,120 @@
+// Set-up that does not block: ncclInProgress until it is done, and what may happen meanwhile.
+#include "communicator/movements.h"
+#include "communicator/ranks.h"
+
+namespace topoccl::test {
+namespace {
+
+std::string lastError() {
+  return ncclGetLastError(nullptr);
+}
+
+ncclConfig_t nonBlocking() {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  return config;
+}
+
+ncclResult_t stateOf(ncclComm_t comm) {
+  ncclResult_t state = ncclInternalError;
+  EXPECT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess) << lastError();
+  return state;
+}
+
+// Polls as programs do, 20 s at most.
+ncclResult_t awaitState(ncclComm_t comm) {
+  for (int i = 0; i < 20'000; ++i) {
+    const ncclResult_t state = stateOf(comm);
+    if (state != ncclInProgress) return state;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return ncclInProgress;
+}
+
+ncclComm_t begin(const ncclUniqueId& id, int ranks, int rank) {
+  ncclConfig_t config = nonBlocking();
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(ncclCommInitRankConfig(&comm, ranks, id, rank, &config), ncclInProgress) << lastError();
+  EXPECT_NE(comm, nullptr);
+  return comm;
+}
+
+// One thread begins all ranks one after the other, which a blocking init could not.
+TEST(NonBlocking, OneThreadBeginsAllRanks) {
+  const ncclUniqueId id = newId();
+  std::vector<ncclComm_t> comms;
+  for (int rank = 0; rank < 3; ++rank) comms.push_back(begin(id, 3, rank));
+  for (ncclComm_t comm : comms) EXPECT_EQ(awaitState(comm), ncclSuccess) << lastError();
+  onThreads(3, [&](int rank) {
+    ncclComm_t comm = comms[static_cast<size_t>(rank)];
+    expectMovement(Movement::AllReduce, comm, 3, rank, -1, 1000, false);
+    EXPECT_EQ(ncclCommFinalize(comm), ncclSuccess);
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  });
+}
+
+TEST(NonBlocking, GroupsSayInProgressAtTheirEnd) {
+  const ncclUniqueId id = newId();
+  std::vector<ncclComm_t> comms(3);
+  ncclConfig_t config = nonBlocking();
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  for (int rank = 0; rank < 3; ++rank)
+    EXPECT_EQ(ncclCommInitRankConfig(&comms[static_cast<size_t>(rank)], 3, id, rank, &config), ncclSuccess);
+  EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
+  for (ncclComm_t comm : comms) EXPECT_EQ(awaitState(comm), ncclSuccess) << lastError();
+  for (ncclComm_t comm : comms) EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+TEST(NonBlocking, RefusesCallsUntilItIsThere) {
+  ncclComm_t comm = begin(newId(), 2, 0);  // rank 1 never comes
+  EXPECT_EQ(stateOf(comm), ncclInProgress);
+  int rank = -1;
+  EXPECT_EQ(ncclCommUserRank(comm, &rank), ncclInvalidArgument);
+  EXPECT_NE(lastError().find("still being set up"), std::string::npos) << lastError();
+  float x = 0;
+  EXPECT_EQ(ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, comm, nullptr), ncclInvalidArgument);
+  EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+  EXPECT_EQ(ncclCommUserRank(comm, &rank), ncclInvalidArgument);
+  EXPECT_NE(lastError().find("destroyed or aborted"), std::string::npos) << lastError();
+}
+
+TEST(NonBlocking, CanBeDestroyedOrAbortedInTheMiddle) {
+  for (const auto end : {ncclCommDestroy, ncclCommAbort})
+    for (int round = 0; round < 20; ++round) {
+      ncclComm_t comm = begin(newId(), 2, 0);
+      if (round % 2 == 1) std::this_thread::sleep_for(std::chrono::milliseconds(round));
+      EXPECT_EQ(end(comm), ncclSuccess) << lastError();
+    }
+}
+
+TEST(NonBlocking, FailuresAreTheState) {
+  const Environment environment{{"TOPOCCL_INIT_TIMEOUT", "0.2"}};
+  ncclComm_t comm = begin(newId(), 2, 0);  // rank 1 never comes
+  EXPECT_EQ(awaitState(comm), ncclRemoteError);
+  EXPECT_NE(lastError().find("rank 1 of 2 did not join"), std::string::npos) << lastError();
+  int rank = -1;
+  EXPECT_EQ(ncclCommUserRank(comm, &rank), ncclRemoteError);
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+TEST(NonBlocking, SplitsInTheBackground) {
+  const ncclUniqueId id = newId();
+  onThreads(3, [&](int rank) {
+    const Comm comm(id, 3, rank);
+    ncclConfig_t config = nonBlocking();
+    ncclComm_t part = nullptr;
+    const int color = rank == 1 ? NCCL_SPLIT_NOCOLOR : 0;
+    EXPECT_EQ(ncclCommSplit(comm, color, 0, &part, &config), ncclInProgress) << lastError();
+    EXPECT_EQ(awaitState(comm), ncclSuccess) << lastError();
+    EXPECT_EQ(part == nullptr, rank == 1);
+    if (part != nullptr) {
+      EXPECT_EQ(awaitState(part), ncclSuccess) << lastError();
+      expectMovement(Movement::AllGather, part, 2, rank / 2, -1, 100, false);
+      EXPECT_EQ(ncclCommDestroy(part), ncclSuccess);
+    }
+    expectMovement(Movement::AllReduce, comm, 3, rank, -1, 100, false);
+  });
+}
+
+}  // namespace
+}  // namespace topoccl::test
