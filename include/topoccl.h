@@ -37,7 +37,7 @@ ncclResult_t topocclGetDevices(topocclDevice_t* devices, int capacity, int* coun
 
 /* How a collective of a given size would run. */
 typedef struct {
-  char algorithm[32]; /* as NCCL_ALGO names it: "ring", "tree", "mesh_oneshot", ...; "p2p" for a send */
+  char algorithm[32]; /* as NCCL_ALGO names it: "ring", "tree", "mesh_oneshot", ...; p2p for a send */
   char protocol[16];  /* "bulk" or "packet" */
   char transport[64]; /* the transports in use, joined by '+': "shm", "in-process", ... */
   int channels;       /* parallel instances of the algorithm */
