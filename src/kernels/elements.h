@@ -74,6 +74,7 @@ struct SmallFloat {
   static constexpr uint32_t kMagnitude = (1u << (kBits - 1)) - 1;
   static constexpr uint32_t kInfinity = kInfinity_;
   static constexpr uint32_t kNan = kNan_;
+  static constexpr bool kHasInfinity = kInfinity != kNan;
   static constexpr uint32_t kSmallestNormal = 1u << (kBits - 1 - kExponentBits);
 
   // In terms of a float32's bits: the difference of the exponents' biases; the smallest normal number; what
@@ -88,8 +89,8 @@ struct SmallFloat {
   TOPOCCL_HOST_DEVICE static constexpr uint32_t widenBits(Stored stored) {
     const uint32_t magnitude = stored & kMagnitude;
     const uint32_t sign = (stored & ~kMagnitude) << (32 - kBits);
-    if (magnitude > kInfinity || magnitude == kNan) return quietNanBits(float{});
-    if (magnitude == kInfinity) return sign | 0x7f800000u;
+    if (magnitude > kInfinity) return quietNanBits(float{});
+    if (magnitude == kInfinity) return kHasInfinity ? sign | 0x7f800000u : quietNanBits(float{});
     if (magnitude < kSmallestNormal)
       return sign | __builtin_bit_cast(uint32_t, static_cast<float>(magnitude) * kSubnormalUnit);
     return sign | ((magnitude << kDroppedBits) + kRebias);
