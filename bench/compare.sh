@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Our all-reduce against Open MPI's, in interleaved rounds; medians and ratios.
+# Our collectives against Open MPI's, in interleaved rounds; medians and ratios.
 set -euo pipefail
 
 usage() {
   cat <<'TEXT'
 usage: bench/compare.sh [options]
-Runs all_reduce_perf and MPI_Allreduce in turn and prints the median time of each size and the ratio
+Runs our bench of a collective and Open MPI's collective in turn and prints the median time of each size and the ratio
 Open MPI / ours (above 1: ours is faster), with each side bound to cores and not.
-  --bin DIR        where all_reduce_perf, core_ping and ompi_all_reduce are [build/release/bin]
+  --collective C   all_reduce, reduce, broadcast, all_gather, reduce_scatter, gather, scatter, alltoall
+                   or sendrecv [all_reduce]
+  --bin DIR        where the benches, core_ping and ompi_collective are [build/release/bin]
   --ranks N        processes [2]
   --rounds N       runs of every configuration [5]
   -b, -e BYTES     first and last size, plain numbers [8, 67108864]
@@ -19,9 +21,10 @@ virtual cores between near and far places. Progress goes to stderr.
 TEXT
 }
 
-bin=build/release/bin ranks=2 rounds=5 min=8 max=67108864 factor=8 iterations=50 json=
+collective=all_reduce bin=build/release/bin ranks=2 rounds=5 min=8 max=67108864 factor=8 iterations=50 json=
 while [ $# -gt 0 ]; do
   case $1 in
+    --collective) collective=$2 ;;
     --bin) bin=$2 ;;
     --ranks) ranks=$2 ;;
     --rounds) rounds=$2 ;;
@@ -37,9 +40,9 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 
-for program in all_reduce_perf ompi_all_reduce; do
+for program in "${collective}_perf" ompi_collective; do
   if [ ! -x "$bin/$program" ]; then
-    echo "compare.sh: $bin/$program is missing; build it (ompi_all_reduce needs Open MPI's mpicc)" >&2
+    echo "compare.sh: $bin/$program is missing; build it (ompi_collective needs Open MPI's mpicc)" >&2
     exit 1
   fi
 done
@@ -51,11 +54,11 @@ mpi() {
   local options=()
   [ "$(id -u)" -ne 0 ] || options+=(--allow-run-as-root)
   [ "$ranks" -le "$(nproc)" ] || options+=(--oversubscribe)
-  mpirun "${options[@]}" -np "$ranks" "$@" "$bin/ompi_all_reduce" "$min" "$max" "$factor" "$iterations"
+  mpirun "${options[@]}" -np "$ranks" "$@" "$bin/ompi_collective" "$collective" "$min" "$max" "$factor" "$iterations"
 }
 
 ours() {
-  "$bin/all_reduce_perf" --ranks "$ranks" -b "$min" -e "$max" -f "$factor" -n "$iterations" -c 0 "$@" |
+  "$bin/${collective}_perf" --ranks "$ranks" -b "$min" -e "$max" -f "$factor" -n "$iterations" -c 0 "$@" |
     awk '$1 ~ /^[0-9]+$/ { print $1, $6 }'
 }
 
@@ -80,4 +83,4 @@ for ((round = 1; round <= rounds; round++)); do
   done
 done
 
-python3 "$(dirname "$0")/compare_table.py" "$samples" "$ranks" ${json:+"$json"}
+python3 "$(dirname "$0")/compare_table.py" "$samples" "$collective" "$ranks" ${json:+"$json"}

@@ -1,4 +1,4 @@
-"""Prints compare.sh's table: SAMPLES RANKS [JSON_FILE]."""
+"""Prints compare.sh's table: SAMPLES COLLECTIVE RANKS [JSON_FILE]."""
 
 import json
 import statistics
@@ -40,11 +40,12 @@ def medians(samples):
 
 def main():
     samples = read_samples(sys.argv[1])
-    ranks = int(sys.argv[2])
+    collective = sys.argv[2]
+    ranks = int(sys.argv[3])
     rows = medians(samples)
     pings = [ping for sample in samples for ping in sample["ping_ns"] if ping > 0]
     seen = f"core round trips {min(pings):.0f}..{max(pings):.0f} ns" if pings else "core round trips unknown"
-    print(f"# all-reduce, float sum, {ranks} processes; medians; {seen}")
+    print(f"# {collective}, floats, {ranks} processes; medians; {seen}")
     print(f"# {'bound':>6} {'bytes':>12} {'ours us':>12} {'Open MPI us':>12} {'ratio':>7} {'runs':>5}")
     for row in rows:
         ratio = f"{row['ratio']:.2f}" if row["ratio"] is not None else "-"
@@ -52,9 +53,9 @@ def main():
             f"  {row['binding']:>6} {row['bytes']:>12} {row['ours_us']:>12.2f} {row['ompi_us']:>12.2f}"
             f" {ratio:>7} {row['runs']:>5}"
         )
-    if len(sys.argv) > 3:
-        with open(sys.argv[3], "w") as file:
-            json.dump({"ranks": ranks, "medians": rows, "samples": samples}, file, indent=1)
+    if len(sys.argv) > 4:
+        with open(sys.argv[4], "w") as file:
+            json.dump({"collective": collective, "ranks": ranks, "medians": rows, "samples": samples}, file, indent=1)
 
 
 if __name__ == "__main__":

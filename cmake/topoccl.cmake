@@ -7,6 +7,8 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
   set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib/static)
+  # Programs look for the libraries beside them, also when the tree has moved.
+  set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 endif()
 
 add_library(topoccl_flags INTERFACE)
@@ -18,6 +20,14 @@ target_compile_options(topoccl_flags INTERFACE
   $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>)
 target_include_directories(topoccl_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(topoccl_flags INTERFACE Threads::Threads)
+# How the loops over elements are compiled. A product fused into the addition that follows rounds once where other
+# processors round twice; ranks on different processors must agree on every bit. And marking the life of every vector
+# in a block would make the address sanitizer's build of these loops take minutes.
+set(TOPOCCL_LOOP_OPTIONS -ffp-contract=off)
+if(TOPOCCL_SANITIZE MATCHES address)
+  list(APPEND TOPOCCL_LOOP_OPTIONS -fno-sanitize-address-use-after-scope)
+endif()
+
 if(TOPOCCL_SANITIZE)
   # C programs may pass any number as an enum; the interface has to look at it to refuse it.
   target_compile_options(topoccl_flags INTERFACE

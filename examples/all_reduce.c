@@ -1,7 +1,8 @@
 /* Sums one array per rank, over all ranks of this process. A plain NCCL program in C99: it compiles with
- * this library's nccl.h or with NVIDIA's, and needs no GPU.
+ * this library's nccl.h or with NVIDIA's, and needs no GPU. From the root of a clone that is built:
  *
- *   cc -std=c99 all_reduce.c -I include -L lib -lnccl -o all_reduce && ./all_reduce 4
+ *   cc -std=c99 examples/all_reduce.c -I include -L build/release/lib -lnccl -o all_reduce
+ *   LD_LIBRARY_PATH=build/release/lib ./all_reduce 4
  */
 #include <stdio.h>
 #include <stdlib.h>

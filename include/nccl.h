@@ -274,6 +274,21 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId c
 ncclResult_t pncclCommInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
                                      ncclConfig_t* config);
 
+/* The same with nId ids (1 <= nId <= nranks), all ranks the same; ranks meet at the first. */
+ncclResult_t ncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
+                                      ncclUniqueId* commIds, ncclConfig_t* config);
+ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId,
+                                       ncclUniqueId* commIds, ncclConfig_t* config);
+
+/* Divides comm: ranks that give the same color (>= 0) make up a new communicator, numbered by key, then by
+ * their rank in comm. With NCCL_SPLIT_NOCOLOR a rank takes part but gets *newcomm = NULL. All ranks of comm
+ * call it, in the same order as other splits. config NULL: as comm's. comm stays usable; the new
+ * communicators outlive it. Inside a group *newcomm is written by ncclGroupEnd. Errors: ncclInvalidArgument
+ * (NULL; on all ranks: a color below -1), ncclRemoteError (a rank died or did not come in time),
+ * ncclSystemError. */
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
+ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
+
 /* Makes a communicator whose ranks all live in the calling process: rank i on device devlist[i], or on
  * device i if devlist is NULL. comm: array of ndev handles.
  * Errors: ncclInvalidArgument (comm NULL, ndev < 1, an unknown device). */
@@ -304,7 +319,8 @@ ncclResult_t ncclCommCount(const ncclComm_t comm, int* count);
 ncclResult_t pncclCommCount(const ncclComm_t comm, int* count);
 
 /* Stores the device of this rank: a CUDA device number, or for a CPU rank the index in the list of
- * topocclGetDevices (topoccl.h). */
+ * topocclGetDevices (topoccl.h). Without a devlist, ranks of a host take its devices in turn: with more ranks
+ * than devices, several have the same. */
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device);
 ncclResult_t pncclCommCuDevice(const ncclComm_t comm, int* device);
 
@@ -324,6 +340,99 @@ ncclResult_t ncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, n
 ncclResult_t pncclAllReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                             ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
 
+/* The rules above hold for all collectives. Blocks of `count` elements: where a buffer has one per rank they
+ * lie side by side in rank order; in place means that a rank's own block is the same memory in both buffers.
+ * A buffer that a rank does not need may be NULL. Types of pure data movement matter only by their size:
+ * every bit pattern arrives as it was. Errors: additionally ncclInvalidArgument for a root outside 0 ..
+ * ranks-1 and for buffers that overlap without being in place. */
+
+/* recvbuff of every rank = sendbuff of root. sendbuff is used on root only; in place: recvbuff == sendbuff.
+ */
+ncclResult_t ncclBroadcast(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                           int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t pncclBroadcast(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                            int root, ncclComm_t comm, cudaStream_t stream);
+
+/* ncclBroadcast in place. */
+ncclResult_t ncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                       cudaStream_t stream);
+ncclResult_t pncclBcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                        cudaStream_t stream);
+
+/* recvbuff of root = op over all ranks of sendbuff. recvbuff is used on root only. */
+ncclResult_t ncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t pncclReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
+
+/* Block r of every recvbuff = sendbuff of rank r. sendbuff: sendcount elements, recvbuff: ranks * sendcount;
+ * in place: sendbuff == recvbuff + rank * sendcount. */
+ncclResult_t ncclAllGather(const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype,
+                           ncclComm_t comm, cudaStream_t stream);
+ncclResult_t pncclAllGather(const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype,
+                            ncclComm_t comm, cudaStream_t stream);
+
+/* recvbuff of rank r = op over all ranks of block r of sendbuff. sendbuff: ranks * recvcount elements,
+ * recvbuff: recvcount; in place: recvbuff == sendbuff + rank * recvcount. */
+ncclResult_t ncclReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+                               ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t pncclReduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount,
+                                ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm,
+                                cudaStream_t stream);
+
+/* Block r of root's recvbuff = sendbuff of rank r. recvbuff: ranks * count elements, used on root only; in
+ * place on root: sendbuff == recvbuff + root * count. */
+ncclResult_t ncclGather(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root,
+                        ncclComm_t comm, cudaStream_t stream);
+ncclResult_t pncclGather(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                         int root, ncclComm_t comm, cudaStream_t stream);
+
+/* recvbuff of rank r = block r of root's sendbuff. sendbuff: ranks * count elements, used on root only; in
+ * place on root: recvbuff == sendbuff + root * count. */
+ncclResult_t ncclScatter(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                         int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t pncclScatter(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                          int root, ncclComm_t comm, cudaStream_t stream);
+
+/* Block s of rank r's recvbuff = block r of rank s's sendbuff. Both: ranks * count elements; not in place. */
+ncclResult_t ncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                          ncclComm_t comm, cudaStream_t stream);
+ncclResult_t pncclAlltoAll(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                           ncclComm_t comm, cudaStream_t stream);
+
+/* -- Point to point --------------------------------------------------------------------------------- */
+
+/* Sends count elements to `peer`, which receives as many bytes with ncclRecv. Calls between two ranks match
+ * in the order in which each rank makes them, whatever collectives run besides. ncclSend returns when
+ * sendbuff may be used again: maybe before the peer has called, maybe only when it has received. Ranks that
+ * send to each other, and a rank that sends to itself, put sends and receives into one group.
+ * Errors: ncclInvalidArgument (a dead communicator, NULL although count > 0, peer outside 0 .. ranks-1),
+ * ncclInvalidUsage (to itself without a partner in the group; another count than the peer's),
+ * ncclRemoteError. */
+ncclResult_t ncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                      cudaStream_t stream);
+ncclResult_t pncclSend(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                       cudaStream_t stream);
+ncclResult_t ncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                      cudaStream_t stream);
+ncclResult_t pncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                       cudaStream_t stream);
+
+/* -- Operators -------------------------------------------------------------------------------------- */
+
+/* Makes an operator of comm: the sum of every rank's data times the rank's own *scalar, an element of
+ * `datatype`. With ncclScalarHostImmediate the scalar is read now, with ncclScalarDevice at each call (on a
+ * CPU rank both are host memory). Calls must use the same datatype.
+ * Errors: ncclInvalidArgument (NULL, an unknown datatype or residence, a dead communicator). */
+ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype,
+                                      ncclScalarResidence_t residence, ncclComm_t comm);
+ncclResult_t pncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype,
+                                       ncclScalarResidence_t residence, ncclComm_t comm);
+
+/* Ends an operator. Errors: ncclInvalidArgument for one that is not comm's. */
+ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
+ncclResult_t pncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
+
 /* -- Groups ----------------------------------------------------------------------------------------- */
 
 /* Calls between ncclGroupStart and the matching ncclGroupEnd are collected and start together, so that one
@@ -334,6 +443,15 @@ ncclResult_t ncclGroupStart(void);
 ncclResult_t pncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
 ncclResult_t pncclGroupEnd(void);
+
+/* -- Registration ----------------------------------------------------------------------------------- */
+
+/* Tells that [buff, buff + size) will be used often. Has no effect on CPU ranks.
+ * Errors: ncclInvalidArgument (NULL, size 0; a handle that is not comm's). */
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle);
+ncclResult_t pncclCommRegister(const ncclComm_t comm, void* buff, size_t size, void** handle);
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle);
+ncclResult_t pncclCommDeregister(const ncclComm_t comm, void* handle);
 
 /* -- Memory ----------------------------------------------------------------------------------------- */
 

@@ -37,7 +37,7 @@ ncclResult_t topocclGetDevices(topocclDevice_t* devices, int capacity, int* coun
 
 /* How a collective of a given size would run. */
 typedef struct {
-  char algorithm[32]; /* "ring", "tree", "mesh-one-shot", ... */
+  char algorithm[32]; /* as NCCL_ALGO names it: "ring", "tree", "mesh_oneshot", ...; "p2p" for a send */
   char protocol[16];  /* "bulk" or "packet" */
   char transport[64]; /* the transports in use, joined by '+': "shm", "in-process", ... */
   int channels;       /* parallel instances of the algorithm */
@@ -46,8 +46,11 @@ typedef struct {
 } topocclPlan_t;
 
 /* Describes how comm would run a collective with `count` elements of `datatype`, without running it. Local:
- * no other rank takes part. collective: "all_reduce".
- * Errors: ncclInvalidArgument (a dead communicator, NULL, an unknown name or datatype). */
+ * no other rank takes part. collective: "all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter",
+ * "gather", "scatter", "all_to_all" (with root 0 where there is one; count as the call takes it), or
+ * "send_recv" for a send to the next rank.
+ * Errors: ncclInvalidArgument (a dead communicator, NULL, an unknown name, a datatype or count that
+ * the collective would refuse). */
 ncclResult_t topocclCommExplain(ncclComm_t comm, const char* collective, size_t count,
                                 ncclDataType_t datatype, topocclPlan_t* plan);
 

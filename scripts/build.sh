@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Configures and builds; leaves programs in build/PRESET/bin and libraries in build/PRESET/lib.
 #
-#   scripts/build.sh [--programs] [PRESET ...]     default: release; others: dev asan tsan
+#   scripts/build.sh [--programs] [PRESET ...]     default: release; others: dev asan tsan clang
 #
 #   --programs   leave out the tests
 #
@@ -11,11 +11,20 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/common.sh
 
 targets=(all)
-if [[ ${1:-} == --programs ]]; then
-  targets=(src/all tools/all bench/all)
-  shift
-fi
-if (($# == 0)); then set -- release; fi
+estimate="some minutes with tests"
+presets=()
+for argument in "$@"; do
+  case $argument in
+    -h | --help) answerHelp "$argument" ;;
+    --programs)
+      targets=(src/all tools/all bench/all)
+      estimate="about 2 minutes"
+      ;;
+    release | dev | asan | tsan | clang) presets+=("$argument") ;;
+    *) refuse "no option or preset '$argument'" ;;
+  esac
+done
+if ((${#presets[@]} == 0)); then presets=(release); fi
 
 for tool in cmake ninja; do
   command -v "$tool" >/dev/null || fail "$tool is not installed: run scripts/setup.sh"
@@ -25,10 +34,24 @@ pickCompilers || fail "need g++ 12 or later, or clang 14 or later: run scripts/s
 launcher=
 if command -v ccache >/dev/null && [[ -w ${HOME:-/nonexistent} ]]; then launcher=ccache; fi
 
-for preset in "$@"; do
+# A build tree remembers the folder it was made in: one that was moved or copied is configured anew.
+forgetOtherFolder() {
+  local cache=$1/CMakeCache.txt home
+  [[ -f $cache ]] || return 0
+  home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
+  if [[ $(realpath -m "$home") == "$(pwd -P)" ]]; then return; fi
+  say "  $1 was configured in $home: configuring anew"
+  rm -rf "$cache" "$1/CMakeFiles"
+}
+
+for preset in "${presets[@]}"; do
+  mkdir -p "build/$preset" "$logs" 2>/dev/null && [[ -w build/$preset && -w $logs ]] ||
+    fail "cannot write in $PWD/build: build in a copy of the tree that you may write to"
+  forgetOtherFolder "build/$preset"
   arguments=("-DCMAKE_C_COMPILER_LAUNCHER=$launcher" "-DCMAKE_CXX_COMPILER_LAUNCHER=$launcher")
   stage "$preset-configure" cmake --preset "$preset" "${arguments[@]}" ||
     fail "cannot configure preset $preset"
+  say "  building $preset (the first time $estimate on 2 cores; $logs/$preset-build.log shows how far it is)"
   stage "$preset-build" cmake --build "build/$preset" --target "${targets[@]}" --parallel "$(buildJobs)" ||
     fail "cannot build preset $preset"
 done

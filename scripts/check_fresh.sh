@@ -10,6 +10,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/common.sh
 
+answerHelp "${1:-}"
+if [[ ${1:-} == -* ]]; then refuse "no option '$1'"; fi
 if (($# == 0)); then set -- scripts/test.sh; fi
 if (($(id -u) != 0)); then fail "needs root"; fi
 for tool in debootstrap git; do

@@ -11,6 +11,24 @@ fail() {
   exit 1
 }
 
+# The comment at the top of the script that runs.
+showUsage() { awk 'NR > 1 {if (!/^#/) exit; sub(/^# ?/, ""); print}' "scripts/${0##*/}"; }
+
+# answerHelp ARGUMENT...: where one of them asks for help, gives it and ends the script.
+answerHelp() {
+  local argument
+  for argument in "$@"; do
+    case $argument in -h | --help) showUsage && exit 0 ;; esac
+  done
+}
+
+# refuse MESSAGE: for wrong arguments.
+refuse() {
+  printf 'error: %s\n\n' "$*" >&2
+  showUsage >&2
+  exit 2
+}
+
 # stage NAME COMMAND...: runs the command with its output in build/logs/NAME.log and says how long it took.
 # Where it fails, shows the end of that log and returns its status.
 stage() {

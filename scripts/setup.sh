@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages of scripts/packages.txt that this machine lacks.
 #
-#   scripts/setup.sh [GROUP ...]     default: build
+#   scripts/setup.sh [GROUP ...]     default: build; scripts/packages.txt has the others
 #
 # Does nothing, quickly, where all are there. Needs root or sudo only where something is missing.
 # TOPOCCL_SKIP_SETUP=1 turns it off, for machines whose packages come from elsewhere.
@@ -62,13 +62,16 @@ setUp() {
   local packages=() group found
   for group in "$@"; do
     mapfile -t found < <(listed "$group")
-    if ((${#found[@]} == 0)); then fail "no group '$group' in scripts/packages.txt"; fi
     packages+=("${found[@]}")
   done
   mapfile -t packages < <(missing "${packages[@]}")
   if ((${#packages[@]} > 0)); then install "${packages[@]}"; fi
 }
 
+answerHelp "$@"
+for group in "$@"; do
+  if [[ -z $(listed "$group") ]]; then refuse "no group '$group' in scripts/packages.txt"; fi
+done
 if [[ ${TOPOCCL_SKIP_SETUP:-0} == 1 ]]; then exit 0; fi
 for tool in apt-get dpkg-query; do
   command -v "$tool" >/dev/null ||

@@ -10,10 +10,12 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/common.sh
 
+answerHelp "$@"
 mode=${1:-default}
+if (($# > 1)); then refuse "one option at most, not $*"; fi
 case $mode in
   default | --quick | --full) ;;
-  *) fail "usage: scripts/test.sh [--quick | --full]" ;;
+  *) refuse "no option '$mode'" ;;
 esac
 
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1

@@ -75,7 +75,7 @@ int run(int argumentCount, char** arguments, const Collective& collective) {
   const bool isFirst = !seat && (!launch || launch->rank == 0);
   const Options options = parseOptions(argumentCount, arguments, isFirst);
   if (options.help) {
-    if (isFirst) std::fputs(usage(collective.program()).c_str(), stdout);
+    if (isFirst) std::fputs(usage(collective.traits().program).c_str(), stdout);
     return 0;
   }
   TeamSeat team;

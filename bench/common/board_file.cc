@@ -115,7 +115,8 @@ MemoryMap makeFile(const std::string& path, const BoardFileRequest& request) {
   const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file.get() < 0) {
     fail("making " + path + " for the ranks to meet: " + std::strerror(errno) +
-         (errno == EEXIST ? "; another run with the same job id is starting" : ""));
+         (errno == EEXIST ? "; another run with the same job id is starting"
+                          : "; set XDG_RUNTIME_DIR to a folder of yours that can be written"));
   }
   if (ftruncate(file.get(), static_cast<off_t>(fileBytes(request))) != 0) {
     fail("sizing " + path + ": " + std::strerror(errno));
@@ -129,27 +130,56 @@ MemoryMap makeFile(const std::string& path, const BoardFileRequest& request) {
   return map;
 }
 
+// Says once, after a while, what a rank waits for: somebody may have forgotten to start the others.
+class Notice {
+ public:
+  explicit Notice(const BoardFileRequest& request)
+      : rank_(request.rank), due_(Clock::now() + request.silence) {}
+
+  template <class Text>
+  void sayIfDue(Text&& text) {
+    if (isSaid_ || Clock::now() < due_) return;
+    isSaid_ = true;
+    std::fprintf(stderr, "# rank %d: waiting for %s\n", rank_, text().c_str());
+  }
+
+ private:
+  int rank_;
+  Clock::time_point due_;
+  bool isSaid_ = false;
+};
+
 MemoryMap findFile(const std::string& path, const BoardFileRequest& request) {
+  Notice notice(request);
   for (const auto deadline = Clock::now() + request.patience; Clock::now() < deadline;) {
     const Descriptor file(open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
     if (file.get() >= 0 && isOurs(file.get(), request)) {
       MemoryMap map = MemoryMap::ofFile(file.get(), fileBytes(request));
       if (isFresh(map, request)) return map;
     }
+    notice.sayIfDue([&] { return "rank 0 to make " + path; });
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   fail("rank " + std::to_string(request.rank) + ": rank 0 did not make " + path + " within " +
        secondsText(request.patience) + " s; do all ranks run on this host as the same user?");
 }
 
+std::string missingText(const MemoryMap& map, const BoardFileRequest& request) {
+  const uint32_t come = headOf(map)->come;
+  return std::to_string(static_cast<uint32_t>(request.ranks) - come) + " of " +
+         std::to_string(request.ranks) + " ranks to come";
+}
+
 void awaitAll(const MemoryMap& map, const BoardFileRequest& request) {
   const auto deadline = Clock::now() + request.patience;
+  Notice notice(request);
   while (headOf(map)->come < static_cast<uint32_t>(request.ranks)) {
     if (Clock::now() > deadline) {
       fail("rank " + std::to_string(request.rank) + ": " + std::to_string(headOf(map)->come) + " of " +
            std::to_string(request.ranks) + " ranks came within " + secondsText(request.patience) +
            " s; ranks on other hosts or of other users can't");
     }
+    if (request.rank == 0) notice.sayIfDue([&] { return missingText(map, request); });
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }

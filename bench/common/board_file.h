@@ -17,6 +17,7 @@ struct BoardFileRequest {
   int ranks = 1;
   size_t bytes = 0;  // of the board
   std::chrono::milliseconds patience{60'000};
+  std::chrono::milliseconds silence{5'000};  // then a line on stderr says who is waited for
 };
 
 // XDG_RUNTIME_DIR if it is a directory of ours, else /tmp.

@@ -1,5 +1,6 @@
 #include "common/checker.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "common/failure.h"
@@ -41,16 +42,43 @@ void Checker::inject(const Work& work, int local, bool isInPlace) const {
   storeBits(*work.type, loadBits(*work.type, element) ^ (uint64_t{1} << fault_->bit), element);
 }
 
+// Of elements `first` to `end` of the receive buffer, those that are not as prepare() left them.
+uint64_t Checker::touchedElements(const Pattern& pattern, const Work& work, int local, bool isInPlace,
+                                  size_t first, size_t end) const {
+  if (first == end) return 0;
+  const std::byte* buffer = ranks_.receiveBuffer(local).data();
+  const size_t bytes = work.type->bytes;
+  const auto rank = static_cast<size_t>(ranks_.rank(local));
+  const size_t input = isInPlace ? work.shape.sendOffset * rank : end;
+  const size_t inputFirst = std::clamp(input, first, end);
+  const size_t inputEnd = std::clamp(input + work.shape.send, first, end);
+  const auto unwritten = [&](size_t from, size_t to) {
+    return countWrong(*work.type, Stream(kPeriod * bytes, std::byte{kUnwritten}), 0, to - from,
+                      buffer + from * bytes, 0);
+  };
+  return unwritten(first, inputFirst) +
+         countWrong(*work.type, pattern.input(ranks_.rank(local)), inputFirst - input, inputEnd - inputFirst,
+                    buffer + inputFirst * bytes, 0) +
+         unwritten(inputEnd, end);
+}
+
+// Elements of the receive buffer: of the result, and those that a call must leave alone.
 uint64_t Checker::wrongElements(const Pattern& pattern, const Work& work, int local, bool isInPlace) const {
   uint64_t wrong = 0;
-  const std::byte* output = ranks_.output(work, local, isInPlace);
-  for (const Segment& segment :
-       ranks_.collective().expected(work.shape, ranks_.rank(local), ranks_.ranks(), work.root)) {
+  const int rank = ranks_.rank(local);
+  const size_t start = isInPlace ? work.shape.receiveOffset * static_cast<size_t>(rank) : 0;
+  const size_t end = isInPlace ? std::max(work.shape.send, work.shape.receive) : work.shape.receive;
+  const std::byte* buffer = ranks_.receiveBuffer(local).data();
+  size_t done = 0;
+  for (const Segment& segment : ranks_.collective().expected(work.shape, rank, ranks_.ranks(), work.root)) {
+    const size_t first = start + segment.offset;
     const uint64_t tolerance = segment.source == Segment::kReduced ? pattern.toleranceUlp() : 0;
+    wrong += touchedElements(pattern, work, local, isInPlace, done, first);
     wrong += countWrong(*work.type, streamOf(pattern, segment), segment.first, segment.count,
-                        output + segment.offset * work.type->bytes, tolerance);
+                        buffer + first * work.type->bytes, tolerance);
+    done = first + segment.count;
   }
-  return wrong;
+  return wrong + touchedElements(pattern, work, local, isInPlace, done, end);
 }
 
 // Elements of the input that changed and guard bytes that were overwritten.
@@ -85,7 +113,7 @@ CheckResult Checker::agree(const CheckResult& mine, const Work& work, bool isInP
   const auto hashOf = [&](int local) {
     return hashBytes(ranks_.output(work, local, isInPlace), work.receiveBytes);
   };
-  const bool isComparing = ranks_.collective().sameEverywhere();
+  const bool isComparing = ranks_.collective().traits().sameEverywhere;
   if (isComparing) vote.hash = hashOf(0);
   for (int i = 1; isComparing && i < ranks_.count(); i++) vote.result.sameBits &= hashOf(i) == vote.hash;
   CheckResult all;

@@ -38,6 +38,8 @@ class Checker {
 
  private:
   void prepare(const Pattern& pattern, const Work& work, int local, bool isInPlace) const;
+  uint64_t touchedElements(const Pattern& pattern, const Work& work, int local, bool isInPlace, size_t first,
+                           size_t end) const;
   uint64_t wrongElements(const Pattern& pattern, const Work& work, int local, bool isInPlace) const;
   uint64_t damage(const Pattern& pattern, const Work& work, int local, bool isInPlace) const;
   void inject(const Work& work, int local, bool isInPlace) const;

@@ -8,9 +8,9 @@
 
 namespace topoccl::bench {
 
-// Elements per rank of one call.
+// Elements of one call; the same on every rank.
 struct Shape {
-  size_t send = 0;           // read by every rank
+  size_t send = 0;           // read
   size_t receive = 0;        // written
   size_t argument = 0;       // the call's count argument
   size_t sendOffset = 0;     // in place, rank r sends from element r * sendOffset of the receive buffer
@@ -39,25 +39,49 @@ struct Call {
   ncclComm_t comm;
 };
 
+struct Traits {
+  const char* program;          // "all_reduce_perf"
+  const char* name;             // as topocclCommExplain knows it
+  bool reduces = false;         // takes -o
+  bool hasRoot = false;         // takes -r
+  bool sameEverywhere = false;  // all ranks end with the same bytes, which are compared
+  bool runsInPlace = true;
+};
+
 class Collective {
  public:
+  explicit Collective(const Traits& traits) : traits_(traits) {}
   virtual ~Collective() = default;
+  Collective(const Collective&) = delete;
+  Collective& operator=(const Collective&) = delete;
 
-  virtual const char* program() const = 0;  // "all_reduce_perf"
-  virtual const char* name() const = 0;     // as topocclCommExplain knows it
-  virtual bool reduces() const = 0;         // takes -o
-  virtual bool hasRoot() const = 0;         // takes -r
-  // All ranks end with the same bytes, which are compared.
-  virtual bool sameEverywhere() const = 0;
+  const Traits& traits() const { return traits_; }
 
-  // For a row of `count` elements.
+  // For a row whose larger buffer has up to `count` elements.
   virtual Shape shape(size_t count, int ranks) const = 0;
-  // Bytes that "algbw" counts, and what "busbw" multiplies it by.
-  virtual double algorithmBytes(const Shape& shape, size_t elementBytes, int ranks) const = 0;
+  // What "busbw" multiplies "algbw" by, which counts the larger buffer.
   virtual double busFactor(int ranks) const = 0;
 
   virtual ncclResult_t start(const Call& call) const = 0;
+  // In ascending order. Between segments the receive buffer must stay as it was.
   virtual std::vector<Segment> expected(const Shape& shape, int rank, int ranks, int root) const = 0;
+
+ private:
+  const Traits traits_;
 };
+
+// (n-1)/n: of a buffer with a block for every rank, the share that must travel.
+inline double shareOfOthers(int ranks) {
+  return static_cast<double>(ranks - 1) / ranks;
+}
+
+// One block of every rank, in rank order: elements first, first + 1, ... of its input.
+inline std::vector<Segment> blocksOfAll(size_t block, int ranks, size_t first) {
+  std::vector<Segment> segments;
+  for (int rank = 0; rank < ranks; rank++) {
+    segments.push_back({static_cast<size_t>(rank) * block, block, rank, first});
+  }
+  return segments;
+}
 
 }  // namespace topoccl::bench

@@ -22,7 +22,7 @@ constexpr ElementType kTypes[kElementTypeCount] = {
     {"f8e5m2", ncclFloat8e5m2, 1, true, true, 5, 2, 0x1p3},
 };
 
-constexpr const char* kOperators[kOperatorNameCount] = {"sum", "prod", "max", "min", "avg", "mulsum"};
+constexpr const char* kOperators[] = {"sum", "prod", "max", "min", "avg", "mulsum", "none"};
 
 int bias(const ElementType& type) {
   return (1 << (type.exponentBits - 1)) - 1;

@@ -29,6 +29,7 @@ std::optional<ncclDataType_t> parseElementType(const std::string& name);
 // nccl-tests counts "mulsum" (a pre-multiplied sum) as one more operator.
 inline constexpr int kMulSum = ncclNumOps;
 inline constexpr int kOperatorNameCount = ncclNumOps + 1;
+inline constexpr int kNoOperator = kOperatorNameCount;  // of collectives that don't reduce: "none"
 const char* operatorName(int op);
 std::optional<int> parseOperator(const std::string& name);
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/failure.h"
+#include "common/new_file.h"
 #include "common/number_text.h"
 #include "common/statistics.h"
 #include "common/text_report.h"
@@ -50,15 +51,6 @@ Json rankLine(const DeviceLine& d) {
           {"device", d.device}, {"device_hex", d.busId}, {"device_info", d.name}};
 }
 
-std::FILE* createFile(const std::string& wanted, std::string& path) {
-  path = wanted;
-  for (int attempt = 0;; attempt++) {
-    std::FILE* file = std::fopen(path.c_str(), "wxe");
-    if (file != nullptr || errno != EEXIST) return file;
-    path = wanted + "." + std::to_string(attempt);
-  }
-}
-
 }  // namespace
 
 struct JsonReport::Document {
@@ -70,11 +62,7 @@ struct JsonReport::Document {
 
 JsonReport::JsonReport(const Options& options, int argumentCount, char** arguments, int libraryVersion) {
   if (options.outputFile.empty()) return;
-  std::string path;
-  std::FILE* file = createFile(options.outputFile, path);
-  if (file == nullptr)
-    throw Failure(ExitCode::BadArguments, "cannot create " + path + ": " + std::strerror(errno));
-  std::printf("# Writing JSON output to %s\n", path.c_str());
+  std::FILE* file = createNewFile(options.outputFile, "JSON");
   document_ = std::make_unique<Document>(Document{file, options, Json::object(), Json::object()});
   Json& root = document_->root;
   root["version"] = kFormatVersion;
@@ -133,7 +121,7 @@ void JsonReport::measurement(const Measurement& m, bool isInPlace) {
                          {"alg_bw", number(m.algorithmBandwidth)},
                          {"bus_bw", number(m.busBandwidth)},
                          {"nwrong", m.wrong ? Json(static_cast<double>(*m.wrong)) : Json(nullptr)}};
-  if (document_->options.perIteration) {
+  if (document_->options.perIteration && m.isRun()) {
     document_->row[key + "_per_iter"] = iterations(m, document_->options.perIterationSkip);
   }
 }

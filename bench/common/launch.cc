@@ -100,6 +100,17 @@ bool applies(const Launcher& launcher, const Environment& environment) {
   return false;
 }
 
+// Both of what a person has to set by hand, or neither: with half of it ranks would start on their own.
+void checkHalf(const Launcher& launcher, const Environment& environment) {
+  if (launcher.mustBeSet != nullptr) return;  // half of it is ordinary in a shell inside the job
+  const char* ranks = launcher.ranks.front();
+  const bool hasRank = environment(launcher.rank).has_value();
+  if (hasRank == environment(ranks).has_value()) return;
+  throw Failure(ExitCode::BadArguments, std::string(hasRank ? launcher.rank : ranks) + " is set, but " +
+                                            (hasRank ? ranks : launcher.rank) +
+                                            " is not: set both to be a rank of a job, or none");
+}
+
 std::string jobKey(const Launcher& launcher, const Environment& environment) {
   std::string key = launcher.name;
   std::vector<const char*> names = launcher.jobKey;
@@ -145,9 +156,14 @@ std::optional<std::string> processEnvironment(const std::string& name) {
 }
 
 std::optional<Launch> detectLaunch(const Environment& environment) {
+  const Environment filled = [&](const std::string& name) {
+    const auto value = environment(name);
+    return value && value->empty() ? std::nullopt : value;
+  };
   for (const Launcher& launcher : launchers()) {
-    if (applies(launcher, environment)) return read(launcher, environment);
+    if (applies(launcher, filled)) return read(launcher, filled);
   }
+  for (const Launcher& launcher : launchers()) checkHalf(launcher, filled);
   return std::nullopt;
 }
 

@@ -20,8 +20,8 @@ struct Launch {
   std::string jobKey;  // equal for all ranks of one job, different for other jobs of the same user
 };
 
-// Nothing if no launcher's variables are set. Throws Failure where they contradict each other or say that
-// the ranks sit on several hosts.
+// Nothing if no launcher's variables are set; empty ones count as unset. Throws Failure where half of them
+// are set, where they contradict each other or say that the ranks sit on several hosts.
 std::optional<Launch> detectLaunch(const Environment& environment);
 
 }  // namespace topoccl::bench

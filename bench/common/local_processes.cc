@@ -110,6 +110,7 @@ class Supervisor {
   }
 
   void signalAll(int signal) {
+    isSignalling_ = true;
     for (const Child& child : children_) {
       if (child.isAlive) kill(child.pid, signal);
     }
@@ -141,17 +142,20 @@ class Supervisor {
   }
 
   void noteDeath(size_t rank, pid_t pid, int signal) {
-    const bool isOurDoing = graceEnd_ != Clock::time_point::max();
-    if (!isOurDoing) {
+    if (!isSignalling_) {
+      hasDeath_ = true;
+      exitCode_ = static_cast<int>(ExitCode::InternalError);
       std::fprintf(stderr, "# error: rank %zu (pid %d) was killed by signal %d (%s)\n", rank, pid, signal,
                    strsignal(signal));
     }
     noteFailure(static_cast<int>(ExitCode::InternalError));
   }
 
-  // Ranks that stop because another one failed end with InternalError: the first other code tells why.
+  // Ranks that stop because another one failed end with InternalError: the first other code tells why. A rank
+  // that died explains all the errors that the others then report.
   void noteFailure(int code) {
-    if (exitCode_ == 0 || exitCode_ == static_cast<int>(ExitCode::InternalError)) exitCode_ = code;
+    if (!hasDeath_ && (exitCode_ == 0 || exitCode_ == static_cast<int>(ExitCode::InternalError)))
+      exitCode_ = code;
     board_.fail();
     startGrace();
   }
@@ -173,6 +177,8 @@ class Supervisor {
   sigset_t watched_;
   std::vector<Child> children_;
   int exitCode_ = 0;
+  bool hasDeath_ = false;      // a rank died of a signal that is not ours
+  bool isSignalling_ = false;  // we sent signals: deaths are our doing
   bool isLastStep_ = false;
   Clock::time_point graceEnd_ = Clock::time_point::max();
 };

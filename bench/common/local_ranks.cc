@@ -13,7 +13,8 @@ LocalRanks::LocalRanks(const Collective& collective, const Options& options, std
       firstRank_(firstRank),
       ranks_(ranks),
       maxBytes_(maxBytes),
-      unalign_(options.unalign) {
+      unalign_(options.unalign),
+      mulSums_(std::make_unique<MulSums>(comms_, firstRank)) {
   constexpr size_t kLargestElement = 8;
   const Shape shape = collective.shape(maxBytes, ranks);
   for (size_t i = 0; i < comms_.size(); i++) {
@@ -34,6 +35,11 @@ Work LocalRanks::work(uint64_t bytes, ncclDataType_t type, int op, int root) con
   Work work{};
   work.type = &elementType(type);
   work.op = op;
+  if (op == kMulSum) {
+    work.operators = mulSums_->of(*work.type);
+  } else {
+    work.operators.assign(comms_.size(), static_cast<ncclRedOp_t>(op));
+  }
   work.root = root;
   work.shape = collective_.shape(bytes / work.type->bytes, ranks_);
   work.sendBytes = work.shape.send * work.type->bytes;
@@ -61,7 +67,7 @@ ncclResult_t LocalRanks::start(const Work& work, bool isInPlace, int number) con
   ncclResult_t result = ncclSuccess;
   for (int i = 0; i < count() && result == ncclSuccess; i++) {
     result = collective_.start({input(work, i, isInPlace) + shift, output(work, i, isInPlace) + shift,
-                                work.shape.argument, work.type->type, static_cast<ncclRedOp_t>(work.op),
+                                work.shape.argument, work.type->type, work.operators[static_cast<size_t>(i)],
                                 work.root, rank(i), ranks_, comm(i)});
   }
   if (!isGroup) return result;

@@ -7,6 +7,7 @@
 #include "common/collective.h"
 #include "common/elements.h"
 #include "common/guarded_buffer.h"
+#include "common/mul_sums.h"
 #include "common/options.h"
 
 namespace topoccl::bench {
@@ -14,7 +15,8 @@ namespace topoccl::bench {
 // One row of the table, as calls see it.
 struct Work {
   const ElementType* type;
-  int op;
+  int op;                              // ncclRedOp_t, kMulSum or kNoOperator
+  std::vector<ncclRedOp_t> operators;  // what each local rank calls it
   int root;
   Shape shape;
   size_t sendBytes;
@@ -40,6 +42,7 @@ class LocalRanks {
   // Buffers start -u elements of `type` off a page boundary from here on.
   void misalignFor(const ElementType& type) const;
 
+  // Throws Failure if the library refuses to make the operator.
   Work work(uint64_t bytes, ncclDataType_t type, int op, int root) const;
 
   // Where a call of `work` reads and writes, without a shift.
@@ -59,6 +62,7 @@ class LocalRanks {
   uint64_t unalign_;
   std::vector<std::unique_ptr<GuardedBuffer>> send_;
   std::vector<std::unique_ptr<GuardedBuffer>> receive_;
+  std::unique_ptr<MulSums> mulSums_;
 };
 
 }  // namespace topoccl::bench

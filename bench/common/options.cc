@@ -104,7 +104,7 @@ void rejectDeviceKernels(const Argument& argument) {
 
 // clang-format off
 const Row kRows[] = {
-    {0, "ranks", "N", "local processes to start; default: one per device",
+    {0, "ranks", "N", "local processes; default: one per device, 1 when -t or -g is given",
      [](Options& o, const Argument& a) { o.processes = a.integer(1, 4096); }},
     {'t', "nthreads", "N", "threads per process, each a rank [1]",
      [](Options& o, const Argument& a) { o.threads = a.integer(1, 4096); }},
@@ -155,6 +155,8 @@ const Row kRows[] = {
      [](Options& o, const Argument& a) { o.perIteration = a.flag(); }},
     {'K', "per_iter_skip", "N", "first iterations that -I leaves out [0]",
      [](Options& o, const Argument& a) { o.perIterationSkip = a.integer(0); }},
+    {0, "csv", "FILE", "CSV report: a line for each row and direction",
+     [](Options& o, const Argument& a) { o.csvFile = a.text; }},
     {0, "device", "KIND", "cpu or cuda [cpu]", [](Options&, const Argument& a) { parseDevice(a); }},
     {0, "bind", "WHERE", "core: each rank to a core of its own; none [none]",
      [](Options& o, const Argument& a) { o.bindToCores = parseBind(a); }},

@@ -49,7 +49,8 @@ struct Options {
   int perIterationSkip = 0;
   bool reportMemory = false;
   bool explain = false;
-  std::string outputFile;
+  std::string outputFile;  // -J
+  std::string csvFile;
   bool help = false;
 };
 

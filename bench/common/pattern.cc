@@ -30,11 +30,12 @@ uint64_t Pattern::toleranceUlp() const {
 }
 
 double Pattern::sumValue(uint64_t random, int rank, size_t index) const {
-  const double share = std::floor(type_.exactLimit / ranks_);
+  const double limit = op_ == kMulSum ? type_.exactLimit / 2 : type_.exactLimit;
+  const double share = std::floor(limit / ranks_);
   if (share >= 1) return integerUpTo(share, type_.isSigned, random);
   // More ranks than the type can count to: only so many of them contribute to one element.
   const auto turn = static_cast<double>((static_cast<size_t>(rank) + index) % static_cast<size_t>(ranks_));
-  return turn < type_.exactLimit ? static_cast<double>(random & 1) : 0;
+  return turn < limit ? static_cast<double>(random & 1) : 0;
 }
 
 double Pattern::productValue(uint64_t random, int rank, size_t index) const {
@@ -53,8 +54,16 @@ double Pattern::averageValue(uint64_t random, int rank, size_t index) const {
   return pick == powers ? 0 : std::ldexp(static_cast<double>(ranks_), pick);
 }
 
+uint64_t Pattern::randomOf(int rank, size_t index) const {
+  return mix(seed_ ^ mix(index * 0x10001 + static_cast<uint64_t>(rank)));
+}
+
+uint64_t Pattern::bits(int rank, size_t index) const {
+  return op_ == kNoOperator ? randomOf(rank, index) : encode(type_, value(rank, index));
+}
+
 double Pattern::value(int rank, size_t index) const {
-  const uint64_t random = mix(seed_ ^ mix(index * 0x10001 + static_cast<uint64_t>(rank)));
+  const uint64_t random = randomOf(rank, index);
   switch (op_) {
     case ncclProd:
       return productValue(random, rank, index);
@@ -82,6 +91,9 @@ double Pattern::combined(size_t index) const {
       case ncclMin:
         result = std::min(result, next);
         break;
+      case kMulSum:
+        result += scalarOf(rank) * next;
+        break;
       default:
         result += next;
         break;
@@ -94,7 +106,7 @@ double Pattern::combined(size_t index) const {
 Stream Pattern::input(int rank) const {
   Stream stream(kPeriod * type_.bytes);
   for (size_t i = 0; i < kPeriod; i++) {
-    storeBits(type_, encode(type_, value(rank, i)), stream.data() + i * type_.bytes);
+    storeBits(type_, bits(rank, i), stream.data() + i * type_.bytes);
   }
   return stream;
 }

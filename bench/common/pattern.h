@@ -15,14 +15,19 @@ namespace topoccl::bench {
 
 inline constexpr size_t kPeriod = 7919;
 
+// What mulsum multiplies a rank's data by: 1 on even ranks, 2 on odd ones.
+inline double scalarOf(int rank) {
+  return 1 + rank % 2;
+}
+
 // One period of a stream. Element i of the stream is element i % kPeriod of this.
 using Stream = std::vector<std::byte>;
 
 class Pattern {
  public:
-  // Streams of `ranks` ranks, different for every seed. `op` is ignored where nothing is reduced. The
-  // magnitudes are chosen so that every partial result is an element: small integers for sum, powers of two
-  // for prod, multiples of `ranks` for floating avg, anything for max and min.
+  // Streams of `ranks` ranks, different for every seed. The magnitudes are chosen so that every partial
+  // result is an element: small integers for sum, powers of two for prod, multiples of `ranks` for floating
+  // avg, any integers for max and min. With kNoOperator elements are any bits at all.
   Pattern(const ElementType& type, int op, int ranks, uint64_t seed);
 
   const ElementType& type() const { return type_; }
@@ -33,6 +38,8 @@ class Pattern {
   uint64_t toleranceUlp() const;
 
  private:
+  uint64_t bits(int rank, size_t index) const;
+  uint64_t randomOf(int rank, size_t index) const;
   double value(int rank, size_t index) const;
   double sumValue(uint64_t random, int rank, size_t index) const;
   double productValue(uint64_t random, int rank, size_t index) const;

@@ -1,7 +1,9 @@
 // What a bench measures, as plain values.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,14 +23,17 @@ struct DeviceLine {
   char name[112] = {};
 };
 
-// One way (out of place or in place) of one row.
+// One way (out of place or in place) of one row; as it is made, of a way that the collective does not have.
 struct Measurement {
-  double microseconds = 0;        // what the time column shows
-  double algorithmBandwidth = 0;  // GB/s
-  double busBandwidth = 0;        // GB/s
-  std::optional<uint64_t> wrong;  // elements over all ranks; nothing if unchecked
+  static constexpr double kNotRun = std::numeric_limits<double>::quiet_NaN();
+  double microseconds = kNotRun;        // what the time column shows
+  double algorithmBandwidth = kNotRun;  // GB/s
+  double busBandwidth = kNotRun;        // GB/s
+  std::optional<uint64_t> wrong;        // elements over all ranks; nothing if unchecked
   // With -I: per driver, the time of each iteration in microseconds.
   std::vector<std::vector<double>> iterations;
+
+  bool isRun() const { return !std::isnan(microseconds); }
 };
 
 struct Row {

@@ -39,14 +39,14 @@ Sweep::Sweep(const Options& options, uint64_t maxBytes, const LocalRanks& ranks,
 Summary Sweep::run() {
   const std::vector<Combination> all = combinations();
   const int roots = ranks_.ranks();
-  if (ranks_.collective().hasRoot() && options_.root >= roots) {
+  if (ranks_.collective().traits().hasRoot && options_.root >= roots) {
     throw Failure(ExitCode::InvalidUsage, "root " + std::to_string(options_.root) + " of " +
                                               std::to_string(roots) + " ranks: must be less");
   }
   for (int cycle = 0; options_.cycles == 0 || cycle < options_.cycles; cycle++) {
     for (const Combination& combination : all) {
       for (const int root :
-           ranks_.collective().hasRoot() ? oneOrAll(options_.root, roots) : std::vector{-1}) {
+           ranks_.collective().traits().hasRoot ? oneOrAll(options_.root, roots) : std::vector{-1}) {
         runCombination(combination, root);
       }
     }
@@ -57,18 +57,18 @@ Summary Sweep::run() {
 
 // With "all": what the library supports; what it does not is named on stderr.
 std::vector<Sweep::Combination> Sweep::combinations() {
-  const bool reduces = ranks_.collective().reduces();
+  const bool reduces = ranks_.collective().traits().reduces;
   const bool isProbing = options_.type == kAll || (reduces && options_.op == kAll);
   std::vector<Combination> found;
   for (const int type : oneOrAll(options_.type, kElementTypeCount)) {
-    for (const int op : reduces ? oneOrAll(options_.op, kOperatorNameCount) : std::vector<int>{ncclSum}) {
+    for (const int op : reduces ? oneOrAll(options_.op, kOperatorNameCount) : std::vector{kNoOperator}) {
       const Combination combination{static_cast<ncclDataType_t>(type), op};
       std::string reason;
       if (!isProbing || isSupported(combination, reason)) {
         found.push_back(combination);
       } else if (board_.driver() == 0) {
-        std::fprintf(stderr, "# left out: %s %s (%s)\n", elementType(combination.type).name,
-                     reduces ? operatorName(op) : "", reason.c_str());
+        std::fprintf(stderr, "# left out: %s %s (%s)\n", elementType(combination.type).name, operatorName(op),
+                     reason.c_str());
       }
     }
   }
@@ -76,10 +76,6 @@ std::vector<Sweep::Combination> Sweep::combinations() {
 }
 
 bool Sweep::isSupported(Combination combination, std::string& reason) {
-  if (combination.op == kMulSum) {
-    reason = "the library can't create operators yet";
-    return false;
-  }
   const Work work = ranks_.work(elementType(combination.type).bytes, combination.type, combination.op, 0);
   const ncclResult_t result = ranks_.start(work, false, 0);
   if (result == ncclSuccess) return true;
@@ -96,9 +92,6 @@ uint64_t Sweep::nextSize(uint64_t bytes) const {
 }
 
 void Sweep::runCombination(Combination combination, int root) {
-  if (combination.op == kMulSum) {
-    throw Failure(ExitCode::NotImplemented, "-o mulsum: the library can't create operators yet");
-  }
   ranks_.misalignFor(elementType(combination.type));
   warmUp(combination, root);
   for (uint64_t bytes = options_.minBytes; bytes <= maxBytes_; bytes = nextSize(bytes)) {
@@ -122,9 +115,9 @@ void Sweep::runRow(uint64_t bytes, Combination combination, int root) {
   row.count = work.shape.argument;
   row.type = work.type->name;
   row.root = root;
-  if (ranks_.collective().reduces()) row.op = operatorName(combination.op);
+  row.op = operatorName(combination.op);
   if (options_.explain && reports_.text != nullptr) {
-    check(topocclCommExplain(ranks_.comm(0), ranks_.collective().name(), row.count, combination.type,
+    check(topocclCommExplain(ranks_.comm(0), ranks_.collective().traits().name, row.count, combination.type,
                              &row.plan.emplace()));
   }
   if (reports_.text != nullptr) {
@@ -132,16 +125,20 @@ void Sweep::runRow(uint64_t bytes, Combination combination, int root) {
     reports_.json->beginRow(row);
   }
   for (const bool isInPlace : {false, true}) {
-    const Measurement measurement = measure(work, isInPlace);
-    bandwidthSum_ += measurement.busBandwidth;
-    bandwidthCount_++;
+    const bool isRun = !isInPlace || ranks_.collective().traits().runsInPlace;
+    const Measurement measurement = isRun ? measure(work, isInPlace) : Measurement{};
+    if (isRun) {
+      bandwidthSum_ += measurement.busBandwidth;
+      bandwidthCount_++;
+    }
     if (reports_.text == nullptr) continue;
     reports_.text->measurement(measurement, isInPlace);
     reports_.json->measurement(measurement, isInPlace);
+    if (isRun) reports_.csv->measurement(row, measurement, isInPlace);
   }
   if (reports_.text != nullptr) {
     reports_.text->endRow(row);
-    reports_.json->endRow(row, ranks_.collective().program());
+    reports_.json->endRow(row, ranks_.collective().traits().program);
   }
 }
 
@@ -154,7 +151,7 @@ Measurement Sweep::measure(const Work& work, bool isInPlace) {
   board_.barrier();
   std::vector<double> iterations;
   const double seconds = overDrivers(timeLoop(work, isInPlace, iterations));
-  const double bytes = ranks_.collective().algorithmBytes(work.shape, work.type->bytes, ranks_.ranks());
+  const auto bytes = static_cast<double>(work.largerBytes());
   measurement.microseconds = seconds * 1e6;
   measurement.algorithmBandwidth = bytes / 1e9 / seconds;
   measurement.busBandwidth = measurement.algorithmBandwidth * ranks_.collective().busFactor(ranks_.ranks());

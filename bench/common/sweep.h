@@ -7,6 +7,7 @@
 
 #include "common/board.h"
 #include "common/checker.h"
+#include "common/csv_report.h"
 #include "common/json_report.h"
 #include "common/local_ranks.h"
 #include "common/options.h"
@@ -18,8 +19,9 @@ namespace topoccl::bench {
 
 // Where driver 0 reports; null for the others.
 struct Reports {
-  TextReport* text = nullptr;
+  const TextReport* text = nullptr;
   JsonReport* json = nullptr;
+  CsvReport* csv = nullptr;
 };
 
 class Sweep {

@@ -95,13 +95,15 @@ class Team {
   int driver(int thread, Board& board) {
     if (options_.bindToCores) bindToCore(thread);
     std::optional<JsonReport> json;
+    std::optional<CsvReport> csv;
     const TextReport text(stdout, options_);
     int version = 0;
     check(ncclGetVersion(&version));
     const bool isReporter = board.driver() == 0;
     if (isReporter) {
       json.emplace(options_, seat_.argumentCount, seat_.arguments, version);
-      text.opening(collective_.program(), version);
+      csv.emplace(options_, collective_.traits().program, ranks());
+      text.opening(collective_.traits().program, version);
     }
     const std::vector<DeviceLine> lines = gatherDevices(thread, board);
     const uint64_t maxBytes = affordableBytes(board);
@@ -112,11 +114,10 @@ class Team {
     }
     join(thread, board);
     if (isReporter) text.tableHead();
-    const Summary summary =
-        sweep(thread, board, maxBytes,
-              {isReporter ? const_cast<TextReport*>(&text) : nullptr, isReporter ? &*json : nullptr});
+    const Reports reports = isReporter ? Reports{&text, &*json, &*csv} : Reports{};
+    const Summary summary = sweep(thread, board, maxBytes, reports);
     leave(thread, board);
-    if (isReporter) conclude(text, *json, summary);
+    if (isReporter) conclude(reports, summary);
     const bool isGood = summary.failedChecks == 0 && summary.isFastEnough();
     return static_cast<int>(isGood ? ExitCode::Success : ExitCode::WrongData);
   }
@@ -136,9 +137,10 @@ class Team {
     DeviceLine line;
     line.rank = firstRank() + inProcess;
     line.pid = getpid();
-    line.device = static_cast<int>(first) + inProcess;
     std::snprintf(line.host, sizeof line.host, "%s", hostName().c_str());
-    const auto index = static_cast<size_t>(std::max(0, line.device)) % devices_.size();
+    const auto index =
+        static_cast<size_t>(std::max(0, static_cast<int>(first) + inProcess)) % devices_.size();
+    line.device = devices_[index].index;
     std::snprintf(line.name, sizeof line.name, "%s", devices_[index].name);
     return line;
   }
@@ -201,15 +203,16 @@ class Team {
     }
   }
 
-  void conclude(const TextReport& text, JsonReport& json, const Summary& summary) const {
-    text.summary(collective_.program(), summary);
-    json.summary(summary);
-    if (options_.reportMemory) text.memory(peakMemory());
+  void conclude(const Reports& reports, const Summary& summary) const {
+    reports.text->summary(collective_.traits().program, summary);
+    reports.json->summary(summary);
+    if (options_.reportMemory) reports.text->memory(peakMemory());
     // The last error may be what probing for `-d all` was told: that is no error of the run.
     const bool isProbed = options_.type == kAll || options_.op == kAll;
     const std::string error = isProbed ? "" : ncclGetLastError(nullptr);
-    text.errors(error);
-    json.finish({error});
+    reports.text->errors(error);
+    reports.json->finish({error});
+    reports.csv->finish();
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
       throw Failure(ExitCode::InternalError, "the report could not be written to standard output");
   }

@@ -143,7 +143,7 @@ void TextReport::measurement(const Measurement& m, bool isInPlace) const {
 void TextReport::iterationColumns(const Measurement& m) const {
   const Statistics s = summarize(slowestIterations(m, options_.perIterationSkip));
   for (const double value : {s.minimum, s.maximum, s.p99, s.variationPercent}) {
-    std::fprintf(out_, "  %7s", fitNumber(value, 7).c_str());
+    std::fprintf(out_, "  %7s", fitNumber(m.isRun() ? value : Measurement::kNotRun, 7).c_str());
   }
 }
 

@@ -10,9 +10,25 @@ namespace topoccl {
 namespace {
 
 constexpr int kNoLimit = INT_MAX;
-// Beyond this the share of ring memory gets too small: a rank of a two-shot mesh has a ring per peer, and
-// slots of halving and doubling hold a granule of half the ranks' chunks.
+// Beyond this the share of ring memory gets too small: a rank of a full mesh has a ring per peer, and slots
+// of halving and doubling hold a granule of half the ranks' chunks.
 constexpr int kManyRanks = 1024;
+
+struct AlgorithmName {
+  const char* name;
+  const char* ncclName;
+};
+constexpr AlgorithmName kAlgorithmNames[kAlgorithms] = {
+    {"ring", "ring"}, {"tree", "tree"}, {"mesh_oneshot", ""}, {"mesh_twoshot", ""}, {"halving_doubling", ""}};
+
+struct CollectiveName {
+  const char* name;
+  const char* ncclName;
+};
+constexpr CollectiveName kCollectiveNames[kCollectives] = {
+    {"all_reduce", "allreduce"}, {"broadcast", "broadcast"},          {"reduce", "reduce"},
+    {"all_gather", "allgather"}, {"reduce_scatter", "reducescatter"}, {"gather", "gather"},
+    {"scatter", "scatter"},      {"all_to_all", "alltoall"}};
 
 uint32_t one(int) {
   return 1;
@@ -31,31 +47,70 @@ uint32_t rounds(int ranks) {
 
 }  // namespace
 
-const std::vector<AlgorithmRow>& allReduceAlgorithms() {
+const std::vector<AlgorithmRow>& algorithmRows() {
+  using A = Algorithm;
+  using C = Collective;
   static const std::vector<AlgorithmRow> kRows = {
-      {Algorithm::MeshOneShot, "mesh_oneshot", "", kManyRanks, emitMeshOneShotAllReduce, one},
-      {Algorithm::MeshTwoShot, "mesh_twoshot", "", kManyRanks, emitMeshTwoShotAllReduce, all},
-      {Algorithm::Ring, "ring", "ring", kNoLimit, emitRingAllReduce, one},
-      {Algorithm::Tree, "tree", "tree", kNoLimit, emitTreeAllReduce, treeNeighbours},
-      {Algorithm::HalvingDoubling, "halving_doubling", "", kManyRanks, emitHalvingDoublingAllReduce, rounds},
+      {C::AllReduce, A::MeshOneShot, kManyRanks, emitMeshOneShotAllReduce, one},
+      {C::AllReduce, A::MeshTwoShot, kManyRanks, emitMeshTwoShotAllReduce, all},
+      {C::AllReduce, A::Ring, kNoLimit, emitRingAllReduce, one},
+      {C::AllReduce, A::Tree, kNoLimit, emitTreeAllReduce, treeNeighbours},
+      {C::AllReduce, A::HalvingDoubling, kManyRanks, emitHalvingDoublingAllReduce, rounds},
+      {C::Broadcast, A::MeshOneShot, kManyRanks, emitMeshBroadcast, one},
+      {C::Broadcast, A::Tree, kNoLimit, emitTreeBroadcast, treeNeighbours},
+      {C::Broadcast, A::Ring, kNoLimit, emitRingBroadcast, one},
+      {C::Reduce, A::MeshOneShot, kManyRanks, emitMeshReduce, all},
+      {C::Reduce, A::Tree, kNoLimit, emitTreeReduce, treeNeighbours},
+      {C::Reduce, A::Ring, kNoLimit, emitRingReduce, one},
+      {C::AllGather, A::MeshOneShot, kManyRanks, emitMeshAllGather, one},
+      {C::AllGather, A::Ring, kNoLimit, emitRingAllGather, one},
+      {C::AllGather, A::HalvingDoubling, kManyRanks, emitDoublingAllGather, rounds},
+      {C::ReduceScatter, A::MeshOneShot, kManyRanks, emitMeshReduceScatter, all},
+      {C::ReduceScatter, A::Ring, kNoLimit, emitRingReduceScatter, one},
+      {C::ReduceScatter, A::HalvingDoubling, kManyRanks, emitHalvingReduceScatter, rounds},
+      {C::Gather, A::MeshOneShot, kManyRanks, emitMeshGather, all},
+      {C::Gather, A::Tree, kManyRanks, emitTreeGather, rounds},
+      {C::Scatter, A::MeshOneShot, kManyRanks, emitMeshScatter, all},
+      {C::Scatter, A::Tree, kManyRanks, emitTreeScatter, rounds},
+      {C::AllToAll, A::MeshOneShot, kManyRanks, emitMeshAllToAll, all},
   };
   return kRows;
 }
 
-const AlgorithmRow& row(Algorithm algorithm) {
-  for (const AlgorithmRow& row : allReduceAlgorithms())
-    if (row.algorithm == algorithm) return row;
-  throw Error(Code::InternalError, concat("no algorithm ", static_cast<int>(algorithm)));
+const AlgorithmRow& row(Collective collective, Algorithm algorithm) {
+  for (const AlgorithmRow& row : algorithmRows())
+    if (row.collective == collective && row.algorithm == algorithm) return row;
+  throw Error(Code::InternalError,
+              concat("no algorithm ", static_cast<int>(algorithm), " for ", name(collective)));
+}
+
+uint32_t algorithmsOf(Collective collective) {
+  uint32_t bits = 0;
+  for (const AlgorithmRow& row : algorithmRows())
+    if (row.collective == collective) bits |= 1U << static_cast<unsigned>(row.algorithm);
+  return bits;
 }
 
 const char* name(Algorithm algorithm) {
-  return row(algorithm).name;
+  return kAlgorithmNames[static_cast<size_t>(algorithm)].name;
+}
+const char* ncclName(Algorithm algorithm) {
+  return kAlgorithmNames[static_cast<size_t>(algorithm)].ncclName;
 }
 const char* name(Protocol protocol) {
   return protocol == Protocol::Packet ? "packet" : "bulk";
 }
-const char* name(Collective) {
-  return "all_reduce";
+const char* name(Collective collective) {
+  return kCollectiveNames[static_cast<size_t>(collective)].name;
+}
+const char* ncclName(Collective collective) {
+  return kCollectiveNames[static_cast<size_t>(collective)].ncclName;
+}
+
+std::optional<Collective> collectiveNamed(std::string_view name) {
+  for (size_t i = 0; i < kCollectives; ++i)
+    if (name == kCollectiveNames[i].name) return static_cast<Collective>(i);
+  return std::nullopt;
 }
 
 }  // namespace topoccl

@@ -1,7 +1,8 @@
-// The algorithms as rows of one table: name, limits and emitter.
+// The algorithms as rows of one table, per collective: limits and emitter.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -11,21 +12,33 @@
 namespace topoccl {
 
 struct AlgorithmRow {
+  Collective collective;
   Algorithm algorithm;
-  const char* name;      // as range tables and settings spell it
-  const char* ncclName;  // the name NCCL_ALGO knows it by; "" where NCCL has none
-  int maxRanks;          // INT_MAX: no limit
-  Schedule (*emit)(const Layout&, int rank);
-  // Connections in which one rank is the producer, at most, per channel: decides the slot size.
+  int maxRanks;  // INT_MAX: no limit
+  Schedule (*emit)(const Layout&, int rank, int root);
+  // Connections in which one rank is the producer, at most, per channel, of all collectives that share them:
+  // decides the slot size.
   uint32_t (*sendConnections)(int ranks);
 };
 
-// All-reduce, in the order in which fallbacks are tried.
-const std::vector<AlgorithmRow>& allReduceAlgorithms();
+// All of them; those of one collective in the order in which fallbacks are tried.
+const std::vector<AlgorithmRow>& algorithmRows();
 
-const AlgorithmRow& row(Algorithm algorithm);
+// Throws InternalError if the collective has no such algorithm.
+const AlgorithmRow& row(Collective collective, Algorithm algorithm);
+
+// Bit i: the collective has algorithm i.
+uint32_t algorithmsOf(Collective collective);
+
+// As range tables and settings spell them: "ring", "packet", "all_reduce", ...
 const char* name(Algorithm algorithm);
 const char* name(Protocol protocol);
 const char* name(Collective collective);
+std::optional<Collective> collectiveNamed(std::string_view name);
+
+// The name NCCL_ALGO knows it by; "" where NCCL has none.
+const char* ncclName(Algorithm algorithm);
+// As sections of NCCL_ALGO name it: "allreduce", ...
+const char* ncclName(Collective collective);
 
 }  // namespace topoccl

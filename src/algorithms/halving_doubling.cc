@@ -120,9 +120,9 @@ class Emitter {
 
 }  // namespace
 
-Schedule emitHalvingDoublingAllReduce(const Layout& layout, int rank) {
+Schedule emitHalvingDoublingAllReduce(const Layout& layout, int rank, int) {
   checkRank(layout, rank);
-  if (layout.ranks == 1) return emitAlone();
+  if (layout.ranks == 1) return emitAlone(true);
   const Folding folding(layout.ranks);
   const auto channels = static_cast<uint32_t>(layout.channels.size());
   const uint32_t chunks = channels * static_cast<uint32_t>(folding.active);

@@ -20,19 +20,17 @@
 // later pieces as far as its slots allow.
 #include "algorithms/algorithms.h"
 #include "algorithms/emit.h"
+#include "algorithms/mesh_tags.h"
 
 namespace topoccl {
 namespace {
 
-constexpr int kScatter = 0;
-constexpr int kBroadcast = 1;
-
 Operand broadcastTo(ScheduleBuilder& builder, int ranks, int rank, int channel) {
-  return builder.send(othersOf(ranks, rank), channel, kBroadcast);
+  return builder.send(othersOf(ranks, rank), channel, kBroadcastTag);
 }
 
 Operand broadcastFrom(ScheduleBuilder& builder, int ranks, int from, int channel) {
-  return builder.receive(from, othersOf(ranks, from), channel, kBroadcast);
+  return builder.receive(from, othersOf(ranks, from), channel, kBroadcastTag);
 }
 
 void emitOneShot(ScheduleBuilder& builder, int ranks, int rank, int channel) {
@@ -49,12 +47,12 @@ void emitTwoShot(ScheduleBuilder& builder, int ranks, int rank, int channel) {
   const auto chunkOf = [&](int owner) { return static_cast<uint32_t>(channel * ranks + owner); };
   builder.lane();
   for (const int owner : othersFrom(ranks, rank))
-    builder.step({kIn}, {builder.send(owner, channel, kScatter)}, chunkOf(owner));
+    builder.step({kIn}, {builder.send(owner, channel, kScatterTag)}, chunkOf(owner));
 
   builder.lane();
   std::vector<Operand> terms;
   for (int from = 0; from < ranks; ++from)
-    terms.push_back(from == rank ? kIn : builder.receive(from, channel, kScatter));
+    terms.push_back(from == rank ? kIn : builder.receive(from, channel, kScatterTag));
   builder.step(terms, {kOut, broadcastTo(builder, ranks, rank, channel)}, chunkOf(rank), 1, true);
 
   builder.lane();
@@ -64,9 +62,9 @@ void emitTwoShot(ScheduleBuilder& builder, int ranks, int rank, int channel) {
 
 }  // namespace
 
-Schedule emitMeshOneShotAllReduce(const Layout& layout, int rank) {
+Schedule emitMeshOneShotAllReduce(const Layout& layout, int rank, int) {
   checkRank(layout, rank);
-  if (layout.ranks == 1) return emitAlone();
+  if (layout.ranks == 1) return emitAlone(true);
   const auto channels = static_cast<uint32_t>(layout.channels.size());
   ScheduleBuilder builder(layout.ranks, rank, channels);
   builder.copyInPlace();
@@ -75,9 +73,9 @@ Schedule emitMeshOneShotAllReduce(const Layout& layout, int rank) {
   return builder.take();
 }
 
-Schedule emitMeshTwoShotAllReduce(const Layout& layout, int rank) {
+Schedule emitMeshTwoShotAllReduce(const Layout& layout, int rank, int) {
   checkRank(layout, rank);
-  if (layout.ranks == 1) return emitAlone();
+  if (layout.ranks == 1) return emitAlone(true);
   const auto channels = static_cast<uint32_t>(layout.channels.size());
   ScheduleBuilder builder(layout.ranks, rank, channels * static_cast<uint32_t>(layout.ranks));
   for (uint32_t channel = 0; channel < channels; ++channel)

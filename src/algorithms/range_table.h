@@ -5,9 +5,9 @@
 //   all_reduce     2-2     0-32K      mesh_oneshot/packet/1 ring/packet/1
 //   all_reduce     2-*     32K-*      mesh_twoshot/packet/1 ring/packet/1
 //
-// Ranges include their first value; a byte range excludes its last, a rank range includes it; `*` is no
-// limit. K, M and G are powers of 1024. The first row that matches is used. All ranks of a communicator must
-// have the same table: they compare hash().
+// Bytes are those of the larger of the call's two buffers. Ranges include their first value; a byte range
+// excludes its last, a rank range includes it; `*` is no limit. K, M and G are powers of 1024. The first row
+// that matches is used. All ranks of a communicator must have the same table: they compare hash().
 #pragma once
 
 #include <cstdint>
@@ -15,35 +15,10 @@
 #include <string_view>
 #include <vector>
 
-#include "algorithms/algorithms.h"
+#include "algorithms/choice.h"
 #include "schedule/step.h"
 
 namespace topoccl {
-
-struct Choice {
-  Algorithm algorithm = Algorithm::Ring;
-  Protocol protocol = Protocol::Packet;
-  int channels = 1;
-
-  bool operator==(const Choice&) const = default;
-};
-
-// What NCCL_ALGO and NCCL_PROTO leave, per collective: bit i = enum value i may be used.
-struct ChoiceFilter {
-  uint32_t algorithms = UINT32_MAX;
-  uint32_t protocols = UINT32_MAX;
-
-  bool allows(const Choice& choice) const;
-};
-
-// Reads NCCL_ALGO and NCCL_PROTO as NCCL 2.24 and later do: lists of names, case ignored, separated by
-// commas; `^` before a list excludes it; `collective:list` applies to one collective, sections are separated
-// by semicolons and an unprefixed section comes first. Known to NCCL_ALGO: ring, tree and this library's
-// names; NCCL's collnetdirect, collnetchain, nvls, nvlstree, pat are accepted and name nothing here.
-// NCCL_PROTO: packet (LL, LL128: what excludes one of them leaves the other) and bulk (Simple). Throws
-// InvalidArgument for any other name, and where nothing is left for `collective`, naming the setting, its
-// value and what is allowed.
-ChoiceFilter parseFilter(Collective collective, std::string_view algo, std::string_view proto);
 
 class RangeTable {
  public:

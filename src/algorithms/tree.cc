@@ -1,4 +1,6 @@
-// Double binary tree all-reduce: one chunk per tree. Sums go up, the result comes down.
+// Double binary trees: one chunk per tree.
+//
+// All-reduce: sums go up, the result comes down.
 //
 //   leaf               up:    in -> parent
 //   inner rank         up:    child + in + child -> parent             terms ascend by rank
@@ -6,6 +8,9 @@
 //   every other rank   down:  parent -> out, children
 //
 // Up and down are lanes of their own, so that the next piece can go up while this one comes down.
+//
+// Reduce is the way up and broadcast the way down, of the same trees hung from the collective's root: every
+// rank keeps its neighbours, and those on the way from the old root to the new one turn round.
 #include <algorithm>
 
 #include "algorithms/algorithms.h"
@@ -46,11 +51,43 @@ void emitTree(ScheduleBuilder& builder, const TreeNode& node, int rank, int chan
   builder.step({parent}, results(builder, node, channel, tree), chunk);
 }
 
+// The node of `rank` when the tree hangs from `root`.
+TreeNode hangFrom(const std::vector<TreeNode>& tree, int root, int rank) {
+  TreeNode node = tree[static_cast<size_t>(rank)];
+  // The neighbour towards the root, if it is below: the rank before `rank` on the way up from the root.
+  int below = root;
+  while (below != rank && tree[static_cast<size_t>(below)].parent != rank) {
+    below = tree[static_cast<size_t>(below)].parent;
+    if (below < 0) return node;  // the way up misses `rank`: its parent leads to the root
+  }
+  if (node.parent >= 0) node.children.push_back(node.parent);
+  node.parent = -1;
+  if (below != rank) {
+    node.parent = below;
+    node.children.erase(std::find(node.children.begin(), node.children.end(), below));
+  }
+  std::sort(node.children.begin(), node.children.end());
+  return node;
+}
+
+// Calls emit(builder, node, channel, tree, chunk) for a lane per channel and tree.
+template <class Emit>
+Schedule emitRooted(const Layout& layout, int rank, int root, Emit&& emit) {
+  ScheduleBuilder builder(layout.ranks, rank, 2 * static_cast<uint32_t>(layout.channels.size()));
+  for (size_t channel = 0; channel < layout.channels.size(); ++channel)
+    for (int tree = 0; tree < 2; ++tree) {
+      builder.lane();
+      emit(builder, hangFrom(layout.channels[channel].trees[tree], root, rank), static_cast<int>(channel),
+           tree, static_cast<uint32_t>(2 * static_cast<int>(channel) + tree));
+    }
+  return builder.take();
+}
+
 }  // namespace
 
-Schedule emitTreeAllReduce(const Layout& layout, int rank) {
+Schedule emitTreeAllReduce(const Layout& layout, int rank, int) {
   checkRank(layout, rank);
-  if (layout.ranks == 1) return emitAlone();
+  if (layout.ranks == 1) return emitAlone(true);
   const auto channels = static_cast<uint32_t>(layout.channels.size());
   ScheduleBuilder builder(layout.ranks, rank, 2 * channels);
   for (uint32_t channel = 0; channel < channels; ++channel)
@@ -58,6 +95,28 @@ Schedule emitTreeAllReduce(const Layout& layout, int rank) {
       emitTree(builder, layout.channels[channel].trees[tree][static_cast<size_t>(rank)], rank,
                static_cast<int>(channel), tree);
   return builder.take();
+}
+
+Schedule emitTreeBroadcast(const Layout& layout, int rank, int root) {
+  checkRank(layout, rank, root);
+  if (layout.ranks == 1) return emitAlone(false);
+  return emitRooted(layout, rank, root,
+                    [](ScheduleBuilder& lane, const TreeNode& node, int channel, int tree, uint32_t chunk) {
+                      const Operand source = node.parent < 0 ? kIn : lane.receive(node.parent, channel, tree);
+                      lane.step({source}, results(lane, node, channel, tree), chunk);
+                    });
+}
+
+Schedule emitTreeReduce(const Layout& layout, int rank, int root) {
+  checkRank(layout, rank, root);
+  if (layout.ranks == 1) return emitAlone(true);
+  return emitRooted(
+      layout, rank, root,
+      [rank](ScheduleBuilder& lane, const TreeNode& node, int channel, int tree, uint32_t chunk) {
+        const bool isRoot = node.parent < 0;
+        const std::vector<Operand> inputs = terms(lane, node, rank, channel, tree);
+        lane.step(inputs, {isRoot ? kOut : lane.send(node.parent, channel, tree)}, chunk, 1, isRoot);
+      });
 }
 
 }  // namespace topoccl

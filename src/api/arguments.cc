@@ -43,13 +43,12 @@ DataType checkedType(ncclDataType_t datatype) {
   return static_cast<DataType>(value);
 }
 
-Operator checkedOperator(ncclRedOp_t op) {
-  const auto value = static_cast<int>(op);
-  if (value < 0 || value >= kOperatorCount) {
-    reject(concat("op is ", value, "; it must be in 0..", kOperatorCount - 1,
-                  " (ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg)"));
+bool isReadAtEachCall(int residence) {
+  if (residence != ncclScalarDevice && residence != ncclScalarHostImmediate) {
+    reject(concat("residence is ", residence,
+                  "; it must be 0 (ncclScalarDevice) or 1 (ncclScalarHostImmediate)"));
   }
-  return static_cast<Operator>(value);
+  return residence == ncclScalarDevice;
 }
 
 }  // namespace topoccl::api

@@ -19,6 +19,7 @@ void checkBuffer(const void* buffer, size_t count, const char* argument);
 void checkCount(size_t count, ncclDataType_t datatype);
 
 DataType checkedType(ncclDataType_t datatype);
-Operator checkedOperator(ncclRedOp_t op);
+// Whether a scalar is read at each call (ncclScalarDevice).
+bool isReadAtEachCall(int residence);
 
 }  // namespace topoccl::api

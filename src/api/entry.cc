@@ -3,6 +3,7 @@
 #include <iterator>
 #include <string>
 
+#include "api/announce.h"
 #include "api/arguments.h"
 #include "api/config.h"
 #include "api/guard.h"
@@ -73,6 +74,7 @@ ncclResult_t commInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int
   return guardedInGroup("ncclCommInitRank", [&] {
     checkPointer(comm, "comm");
     checkRankCount(nranks);
+    announce(rank);
     Communicator::initRank(handles(comm), nranks, commId.internal, rank, CommConfig{});
   });
 }
@@ -82,14 +84,51 @@ ncclResult_t commInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commI
   return guardedInGroup("ncclCommInitRankConfig", [&] {
     checkPointer(comm, "comm");
     checkRankCount(nranks);
+    announce(rank);
     Communicator::initRank(handles(comm), nranks, commId.internal, rank, readConfig(config));
   });
+}
+
+ncclResult_t commInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
+                                  ncclConfig_t* config) {
+  return guardedInGroup("ncclCommInitRankScalable", [&] {
+    checkPointer(newcomm, "newcomm");
+    checkRankCount(nranks);
+    checkPointer(commIds, "commIds");
+    if (nId < 1 || nId > nranks) {
+      throw Error(Code::InvalidArgument, concat("nId is ", nId, "; it must be in 1..", nranks, " (nranks)"));
+    }
+    // One root serves all ranks; further ids are for spreading them over several.
+    Communicator::initRank(handles(newcomm), nranks, commIds[0].internal, myrank, readConfig(config));
+  });
+}
+
+ncclResult_t commSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config) {
+  return guardedInGroup("ncclCommSplit", [&] {
+    checkPointer(newcomm, "newcomm");
+    const CommConfig wanted = readConfig(config);
+    checkedCommunicator(comm)->split(handles(newcomm), color, key, config == nullptr ? nullptr : &wanted);
+  });
+}
+
+ncclResult_t commRegister(ncclComm_t comm, void* buff, size_t size, void** handle) {
+  return guarded("ncclCommRegister", [&] {
+    checkPointer(handle, "handle");
+    checkPointer(buff, "buff");
+    if (size == 0) throw Error(Code::InvalidArgument, "size is 0; it must be at least 1");
+    *handle = checkedCommunicator(comm)->registerBuffer(buff, size);
+  });
+}
+
+ncclResult_t commDeregister(ncclComm_t comm, void* handle) {
+  return guarded("ncclCommDeregister", [&] { checkedCommunicator(comm)->deregisterBuffer(handle); });
 }
 
 ncclResult_t commInitAll(ncclComm_t* comm, int ndev, const int* devlist) {
   return guarded("ncclCommInitAll", [&] {
     checkPointer(comm, "comm");
     if (ndev < 1) throw Error(Code::InvalidArgument, concat("ndev is ", ndev, "; it must be at least 1"));
+    announce(0);
     Communicator::initAll(handles(comm), ndev, devlist);
   });
 }
@@ -121,17 +160,6 @@ ncclResult_t commCuDevice(ncclComm_t comm, int* device) {
 
 ncclResult_t commUserRank(ncclComm_t comm, int* rank) {
   return query("ncclCommUserRank", comm, rank, "rank", [](const Communicator& c) { return c.rank(); });
-}
-
-ncclResult_t allReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
-                       ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  return guardedInGroup("ncclAllReduce", [&] {
-    Communicator* communicator = checkedCommunicator(comm);
-    checkCount(count, datatype);
-    checkBuffer(sendbuff, count, "sendbuff");
-    checkBuffer(recvbuff, count, "recvbuff");
-    communicator->allReduce(sendbuff, recvbuff, count, checkedType(datatype), checkedOperator(op), stream);
-  });
 }
 
 ncclResult_t groupStart() {

@@ -20,6 +20,11 @@ ncclResult_t getUniqueId(ncclUniqueId* uniqueId);
 ncclResult_t commInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank);
 ncclResult_t commInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
                                 ncclConfig_t* config);
+ncclResult_t commInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
+                                  ncclConfig_t* config);
+ncclResult_t commSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
+ncclResult_t commRegister(ncclComm_t comm, void* buff, size_t size, void** handle);
+ncclResult_t commDeregister(ncclComm_t comm, void* handle);
 ncclResult_t commInitAll(ncclComm_t* comm, int ndev, const int* devlist);
 ncclResult_t commFinalize(ncclComm_t comm);
 ncclResult_t commDestroy(ncclComm_t comm);
@@ -31,6 +36,31 @@ ncclResult_t commUserRank(ncclComm_t comm, int* rank);
 
 ncclResult_t allReduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
                        ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+
+ncclResult_t broadcast(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root,
+                       ncclComm_t comm, cudaStream_t stream);
+ncclResult_t bcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
+                   cudaStream_t stream);
+ncclResult_t reduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                    ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t allGather(const void* sendbuff, void* recvbuff, size_t sendcount, ncclDataType_t datatype,
+                       ncclComm_t comm, cudaStream_t stream);
+ncclResult_t reduceScatter(const void* sendbuff, void* recvbuff, size_t recvcount, ncclDataType_t datatype,
+                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t gather(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root,
+                    ncclComm_t comm, cudaStream_t stream);
+ncclResult_t scatter(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype, int root,
+                     ncclComm_t comm, cudaStream_t stream);
+ncclResult_t allToAll(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
+                      ncclComm_t comm, cudaStream_t stream);
+ncclResult_t send(const void* sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                  cudaStream_t stream);
+ncclResult_t recv(void* recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm,
+                  cudaStream_t stream);
+
+ncclResult_t redOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype,
+                                  ncclScalarResidence_t residence, ncclComm_t comm);
+ncclResult_t redOpDestroy(ncclRedOp_t op, ncclComm_t comm);
 
 ncclResult_t groupStart();
 ncclResult_t groupEnd();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/logging.h"
 #include "communicator/communicator.h"
 #include "nccl.h"
 
@@ -24,9 +25,13 @@ class ErrnoKeeper {
   int saved_;
 };
 
-// Stores "FUNCTION: MESSAGE" as the last error. Out of memory costs the text, never the result code.
+// Stores "FUNCTION: MESSAGE" as the last error and logs it. Out of memory costs the text, never the result
+// code.
 inline ncclResult_t report(const char* function, Code code, const char* message) noexcept {
   try {
+    LogPoint refused(Level::Warn);
+    refused.function = function;
+    log(refused, Subsystem::Call, message);
     setLastError(concat(function, ": ", message));
   } catch (...) {
   }

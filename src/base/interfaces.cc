@@ -65,6 +65,9 @@ std::vector<NetworkInterface> networkInterfaces() {
 
 std::vector<NetworkInterface> chooseInterfaces(const std::vector<NetworkInterface>& all,
                                                const std::string& filter) {
+  if (all.empty())
+    throw Error(Code::SystemError,
+                "no network interface is up and has an address; bring up lo, by `ip link set lo up`");
   const Filter parsed(filter);
   std::vector<NetworkInterface> chosen;
   std::string seen;
@@ -74,8 +77,7 @@ std::vector<NetworkInterface> chooseInterfaces(const std::vector<NetworkInterfac
   }
   if (chosen.empty())
     throw Error(Code::InvalidArgument,
-                concat("NCCL_SOCKET_IFNAME=", filter,
-                       " leaves no network interface; there are: ", seen.empty() ? "none" : seen));
+                concat("NCCL_SOCKET_IFNAME=", filter, " leaves no network interface; there are: ", seen));
   // A list of wanted names keeps the system's order; otherwise the kinds decide.
   if (filter.empty() || parsed.exclude)
     std::stable_sort(chosen.begin(), chosen.end(), [](const NetworkInterface& a, const NetworkInterface& b) {

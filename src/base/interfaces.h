@@ -21,7 +21,7 @@ std::vector<NetworkInterface> networkInterfaces();
 //   "eth,ib"   names that start with eth or ib      "=eth0"  exactly that name
 //   "^docker"  all others                            "^=lo"   all but exactly that name
 //   ""         ib*, then others, then docker*, then lo: a host may have nothing but lo
-// Throws InvalidArgument that lists what there is when nothing is left.
+// Throws InvalidArgument that lists what there is when nothing is left; SystemError where `all` is empty.
 std::vector<NetworkInterface> chooseInterfaces(const std::vector<NetworkInterface>& all,
                                                const std::string& filter);
 

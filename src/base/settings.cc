@@ -1,5 +1,6 @@
 #include "base/settings.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -13,6 +14,10 @@ namespace {
 constexpr const char* kSecretName = "TOPOCCL_SECRET";
 constexpr int64_t kManyBytes = int64_t{1} << 40;
 constexpr int64_t kWeek = 7 * 24 * 3600;
+
+bool isSecret(const SettingRow& row) {
+  return row.name == std::string(kSecretName);
+}
 
 [[noreturn]] void reject(const SettingRow& row, const std::string& text) {
   throw Error(Code::InvalidArgument, concat(row.name, "=", text, " is not valid; allowed: ", row.allowed));
@@ -90,10 +95,10 @@ const std::vector<SettingRow>& settingRows() {
        "what INFO and TRACE lines to log; unset: INIT,BOOTSTRAP,ENV", false, &S::debugSubsystems},
       {"NCCL_DEBUG_FILE", "", "path; %h host, %p process", "where to log; unset: stderr", false,
        &S::debugFile},
-      {"NCCL_ALGO", "", "list of algorithms; ^ excludes", "algorithms that may be used; unset: all", true,
-       &S::algorithms},
-      {"NCCL_PROTO", "", "list of protocols; ^ excludes", "protocols that may be used; unset: all", true,
-       &S::protocols},
+      {"NCCL_ALGO", "", "list of algorithms, see docs/algorithms.md; ^ excludes",
+       "algorithms that may be used; unset: all", true, &S::algorithms},
+      {"NCCL_PROTO", "", "list of protocols, see docs/algorithms.md; ^ excludes",
+       "protocols that may be used; unset: all", true, &S::protocols},
       {"NCCL_SOCKET_IFNAME", "", "comma list of prefixes; ^ excludes, = exact",
        "network interfaces for sockets; unset: ib*, then others, docker*, lo", false, &S::socketInterfaces},
       {"NCCL_COMM_ID", "", "host:port, [IPv6]:port",
@@ -144,7 +149,20 @@ Settings readSettings() {
 
 std::string printValue(const Settings& settings, const SettingRow& row) {
   const std::string value = std::visit(Print{settings}, row.field);
-  return row.name == std::string(kSecretName) && !value.empty() ? "(hidden)" : value;
+  return isSecret(row) && !value.empty() ? "(hidden)" : value;
+}
+
+std::vector<std::string> settingsSet(const Environment& environment) {
+  std::vector<std::string> lines;
+  for (const SettingRow& row : settingRows()) {
+    const char* value = environment(row.name);
+    if (!value || !*value) continue;
+    std::string text = isSecret(row) ? "(hidden)" : value;
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
+    lines.push_back(concat(row.name, " set by environment to ", text, "."));
+  }
+  return lines;
 }
 
 std::string agreedText(const Settings& settings) {

@@ -62,6 +62,9 @@ Settings readSettings();  // from getenv
 // The row's value as text; "(hidden)" for a secret that is set.
 std::string printValue(const Settings& settings, const SettingRow& row);
 
+// "NAME set by environment to VALUE." for each variable that is set, on one line each; secrets are hidden.
+std::vector<std::string> settingsSet(const Environment& environment);
+
 // "NAME=value" lines of the mustAgree rows.
 std::string agreedText(const Settings& settings);
 

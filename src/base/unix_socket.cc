@@ -122,6 +122,8 @@ Descriptor receiveDescriptor(int socket, const Wait& wait, const std::string& wh
       throw Error(Code::RemoteError, concat(what, ": ", std::strerror(errno)));
   }
   std::vector<Descriptor> taken = takeDescriptors(message);
+  if (received == 1 && taken.empty() && (message.msg_flags & MSG_CTRUNC) != 0)
+    throw Error(Code::SystemError, what + ": this process may open no more descriptors (ulimit -n)");
   if (received != 1 || taken.size() != 1 || (message.msg_flags & MSG_CTRUNC) != 0)
     throw Error(Code::RemoteError, concat(what, ": expected one descriptor, got ", taken.size()));
   return std::move(taken.front());

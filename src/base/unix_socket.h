@@ -23,7 +23,8 @@ bool peerIsSameUser(int socket);
 // One byte with one descriptor attached; the sender keeps its own.
 void sendDescriptor(int socket, int descriptor, const Wait& wait, const std::string& what);
 
-// Exactly one descriptor; anything else that came is closed and a RemoteError.
+// Exactly one descriptor; anything else that came is closed and a RemoteError. SystemError where this process
+// may open no more.
 Descriptor receiveDescriptor(int socket, const Wait& wait, const std::string& what);
 
 }  // namespace topoccl

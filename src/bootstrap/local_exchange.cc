@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <deque>
 #include <set>
 
@@ -13,12 +14,12 @@
 #include "base/unix_socket.h"
 #include "bootstrap/control_connection.h"
 #include "bootstrap/handshake.h"
+#include "bootstrap/strangers.h"
 
 namespace topoccl {
 namespace {
 
-constexpr size_t kMaxStrangers = 128;
-constexpr std::chrono::seconds kStrangerTime{10};
+constexpr std::chrono::milliseconds kPause{2};  // before asking again
 
 // What a leader tells everybody before receivers connect.
 struct Offer {
@@ -50,9 +51,13 @@ struct Candidate {
   ServerHandshake handshake;
   std::string input;
   Deadline trial = Deadline::in(kStrangerTime);
+
+  bool silent() const { return handshake.state() == ServerHandshake::State::Hello && input.empty(); }
 };
 
-// The leader's side: serves until every receiver has the file. Strangers are turned away or time out.
+// The leader's side: serves until every receiver has the file. Strangers are turned away or time out. Many
+// ranks come at once and on few cores take long to answer: who has spoken keeps its place, and once all
+// places are taken by such, the others queue.
 class Desk {
  public:
   Desk(Descriptor listener, const MemoryFile& memory, Bootstrap& bootstrap, const Bytes32& key,
@@ -68,30 +73,51 @@ class Desk {
       throwIfOver(wait, concat("rank ", bootstrap_.rank(), " handing memory to rank ", *waiting_.begin()));
       if (const std::optional<PeerFailure> failure = bootstrap_.failure())
         throw Error(Code::RemoteError, "handing out memory: " + failure->reason);
-      std::vector<pollfd> entries{{listener_.get(), POLLIN, 0}};
+      std::vector<pollfd> entries{{full() ? -1 : listener_.get(), POLLIN, 0}};
       for (const Candidate& candidate : candidates_) entries.push_back({candidate.socket.get(), POLLIN, 0});
       ::poll(entries.data(), entries.size(), static_cast<int>(kWaitSlice.count()));
       std::erase_if(candidates_, [&](Candidate& candidate) { return finished(candidate, wait); });
-      if (entries.front().revents) acceptAll();
+      if (entries.front().revents) acceptSome(wait);
     }
   }
 
  private:
-  void acceptAll() {
-    for (;;) {
+  using Place = std::deque<Candidate>::iterator;
+
+  Place oldestSilent() {
+    return std::find_if(candidates_.begin(), candidates_.end(),
+                        [](const auto& each) { return each.silent(); });
+  }
+
+  bool full() { return candidates_.size() >= limit_ && oldestSilent() == candidates_.end(); }
+
+  void acceptSome(const Wait& wait) {
+    for (size_t i = 0; i < kMaxAccepts && !full(); ++i) {
       int error = 0;
       Descriptor socket = tryAccept(listener_.get(), error);
-      if (!socket) return;
+      if (!socket) {
+        if (error == EMFILE || error == ENFILE) makeRoom(wait);
+        return;
+      }
       if (!peerIsSameUser(socket.get())) {
         log(Level::Warn, Subsystem::Bootstrap, "another user's process asked for shared memory: turned away");
         continue;
       }
-      if (candidates_.size() >= kMaxStrangers) candidates_.pop_front();
+      if (candidates_.size() >= limit_) candidates_.erase(oldestSilent());
       candidates_.push_back(
           {std::move(socket),
            ServerHandshake(key_, Purpose::MemoryFile, static_cast<uint32_t>(bootstrap_.rank())), "",
            Deadline::in(kStrangerTime)});
     }
+  }
+
+  // No descriptor is left: takes a silent one's, or waits rather than asking at once for ever.
+  void makeRoom(const Wait& wait) {
+    const Place silent = oldestSilent();
+    if (silent != candidates_.end())
+      candidates_.erase(silent);
+    else
+      sleepFor(kWaitSlice, wait, "handing out memory");
   }
 
   bool finished(Candidate& candidate, const Wait& wait) {
@@ -135,17 +161,37 @@ class Desk {
   Bytes32 key_;
   std::set<int> waiting_;
   std::deque<Candidate> candidates_;
+  const size_t limit_ = strangersLimit();
 };
 
+// Throws a RemoteError for what asking again may mend.
+Descriptor ask(const Offer& offer, const Bytes32& key, int rank, int leader, const Wait& wait,
+               const std::string& what) {
+  const Descriptor socket = connectAbstract(offer.name, wait);
+  if (!peerIsSameUser(socket.get()))
+    throw Error(Code::InvalidUsage,
+                what + ": it runs as another user; start all ranks of a host as one user");
+  authenticate(socket.get(), key, Purpose::MemoryFile, static_cast<uint32_t>(rank),
+               static_cast<uint32_t>(leader), wait, what);
+  return receiveDescriptor(socket.get(), wait, what);
+}
+
+// A leader that many ask at once may close a connection: asks until it hands over or fails.
 MemoryFile receive(Bootstrap& bootstrap, int leader, const Offer& offer, const Bytes32& key,
                    const Wait& wait) {
   const std::string what = concat("rank ", bootstrap.rank(), " getting shared memory from rank ", leader);
-  const Descriptor socket = connectAbstract(offer.name, wait);
-  if (!peerIsSameUser(socket.get()))
-    throw Error(Code::RemoteError, what + ": it runs as another user; start all ranks of a host as one user");
-  authenticate(socket.get(), key, Purpose::MemoryFile, static_cast<uint32_t>(bootstrap.rank()),
-               static_cast<uint32_t>(leader), wait, what);
-  return MemoryFile::adopt(receiveDescriptor(socket.get(), wait, what), offer.bytes);
+  Descriptor file;
+  while (!file) {
+    try {
+      file = ask(offer, key, bootstrap.rank(), leader, wait, what);
+    } catch (const Error& error) {
+      if (error.code() != Code::RemoteError || wait.deadline.passed()) throw;
+      if (const std::optional<PeerFailure> failure = bootstrap.failure())
+        throw Error(Code::RemoteError, concat(what, ": ", failure->reason));
+      sleepFor(kPause, wait, what);
+    }
+  }
+  return MemoryFile::adopt(std::move(file), offer.bytes);
 }
 
 // The leader's file and socket, or why there is none.

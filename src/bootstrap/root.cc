@@ -1,7 +1,6 @@
 #include "bootstrap/root.h"
 
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,24 +17,14 @@
 #include "bootstrap/handshake.h"
 #include "bootstrap/service_thread.h"
 #include "bootstrap/session.h"
+#include "bootstrap/strangers.h"
 
 namespace topoccl {
 namespace {
 
-constexpr size_t kMaxStrangers = 512, kMinStrangers = 8;
-constexpr size_t kStrangersShare = 4;  // they get at most 1 / kStrangersShare of the process's descriptors
-constexpr size_t kMaxAccepts = 4;      // at once: newcomers can speak before later ones push them out
-constexpr std::chrono::seconds kStrangerTime{10};
 constexpr std::chrono::milliseconds kAcceptPause{50};
 constexpr size_t kReadBytes = 256 << 10;
 constexpr uint64_t kListener = 0;
-
-// How many connections that have proved nothing may be open: the ranks of this process need descriptors too.
-size_t strangersLimit() {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return kMaxStrangers;
-  return std::clamp<size_t>(files.rlim_cur / kStrangersShare, kMinStrangers, kMaxStrangers);
-}
 
 // One connection's bytes, in and out.
 struct Peer {

@@ -214,10 +214,13 @@ void Session::fail(Failure failure) {
   failure_ = std::move(failure);
   patience_ = Deadline::never();
   const Payload payload(encode(*failure_));
-  for (const auto& [rank, member] : members_) {
-    told_.insert(rank);
-    if (member.connected && !member.left) send_(member.connection, Message::Failure, payload);
-  }
+  // Who lives in the root's process comes last: it may end that process as soon as it hears.
+  for (const bool atRoot : {false, true})
+    for (const auto& [rank, member] : members_) {
+      if ((member.join.process == self_.process) != atRoot) continue;
+      told_.insert(rank);
+      if (member.connected && !member.left) send_(member.connection, Message::Failure, payload);
+    }
 }
 
 void Session::settle() {

@@ -56,7 +56,14 @@ Rendezvous decodeUniqueId(const UniqueId& id) {
 
 UniqueId uniqueIdFromCommId(const Settings& settings) {
   Rendezvous rendezvous;
-  rendezvous.address = SocketAddress::parse(settings.commId);
+  try {
+    rendezvous.address = SocketAddress::parse(settings.commId);
+  } catch (const Error& error) {
+    throw Error(error.code(), concat("NCCL_COMM_ID=", settings.commId, ": ", error.what()));
+  }
+  if (rendezvous.address.port() == 0)
+    throw Error(Code::InvalidArgument,
+                concat("NCCL_COMM_ID=", settings.commId, ": the port is 0; it must be in 1..65535"));
   rendezvous.fromCommId = true;
   const Bytes32 derived = hash({"comm id", settings.commId, settings.secret});
   std::copy_n(derived.begin(), rendezvous.secret.size(), rendezvous.secret.begin());

@@ -1,20 +1,19 @@
 #include "communicator/collective_work.h"
 
-#include <exception>
-
 #include "algorithms/catalog.h"
 #include "base/error.h"
 #include "communicator/member.h"
 #include "kernels/mix.h"
+#include "schedule/goal.h"
 
 namespace topoccl {
 
 namespace {
 
-// Below this a message is copied sooner than its reader can say that it is done with a reference.
-constexpr uint64_t kDirectBytes = 16 << 10;
 // Results of all ranks of a node together from which on they are stored past the caches.
 constexpr uint64_t kStreamBytes = uint64_t{4} << 20;
+// How a descriptor spells the pre-multiplied sum: the first value that is no Operator.
+constexpr uint8_t kScaledSum = kOperatorCount;
 
 uint64_t fingerprint(const CallDescriptor& call) {
   uint64_t hash = mix(call.number, call.count);
@@ -22,86 +21,94 @@ uint64_t fingerprint(const CallDescriptor& call) {
   return mix(hash, static_cast<uint64_t>(call.root));
 }
 
+CallDescriptor descriptorOf(const CollectiveCall& call, uint64_t number) {
+  CallDescriptor descriptor;
+  descriptor.number = number;
+  descriptor.count = call.count;
+  descriptor.collective = static_cast<uint8_t>(call.collective);
+  descriptor.type = static_cast<uint8_t>(call.type);
+  if (reduces(call.collective))
+    descriptor.op = call.reduction.scaled ? kScaledSum : static_cast<uint8_t>(call.reduction.op);
+  descriptor.root = call.root;
+  return descriptor;
+}
+
+// A buffer that has only the rank's own block, seen as the whole: where block 0 would be.
+template <class Byte>
+Byte* wholeBuffer(Byte* own, Presence presence, int rank, uint64_t blockBytes) {
+  if (presence != Presence::OwnBlock) return own;
+  return reinterpret_cast<Byte*>(reinterpret_cast<uintptr_t>(own) - static_cast<uint64_t>(rank) * blockBytes);
+}
+
 }  // namespace
 
 CollectiveWork::CollectiveWork(Member& member, const CollectiveCall& call, uint64_t number)
-    : member_(&member), call_(call) {
-  descriptor_.number = number;
-  descriptor_.count = call.count;
-  descriptor_.collective = static_cast<uint8_t>(call.collective);
-  descriptor_.type = static_cast<uint8_t>(call.type);
-  descriptor_.op = static_cast<uint8_t>(call.op);
-  descriptor_.root = call.root;
-}
+    : MemberWork(member), call_(call), descriptor_(descriptorOf(call, number)) {}
 
-BoundSchedule* CollectiveWork::open() {
+OpenSchedule* CollectiveWork::prepare() {
   if (!posted_) {
-    member_->throwIfFailed();
-    member_->post(descriptor_);
+    member().throwIfFailed();
+    member().post(descriptor_);
     posted_ = true;
   }
-  try {
-    OpenSchedule* const schedule = member_->open(call_);
-    if (schedule == nullptr) return nullptr;
-    setContext(*schedule);
-    return &schedule->bound();
-  } catch (const Error& error) {
-    // Peers wait for this rank's part.
-    member_->fail(error.code(), concat("rank ", member_->rank(), ": ", error.what()));
-    throw;
-  } catch (const std::exception& error) {
-    member_->fail(Code::SystemError, error.what());
-    throw;
-  }
+  OpenSchedule* const schedule = member().schedules().open(call_);
+  if (schedule != nullptr) setContext(*schedule);
+  return schedule;
 }
 
 void CollectiveWork::setContext(OpenSchedule& open) {
   const Schedule& schedule = open.schedule();
-  const auto ranks = static_cast<uint32_t>(member_->ranks());
-  combine = call_.combine;
-  context = {};
-  context.in = static_cast<const unsigned char*>(call_.send);
-  context.out = static_cast<unsigned char*>(call_.receive);
-  context.elementBytes = static_cast<uint32_t>(elementBytes(call_.type));
-  context.map = open.chunkMap(call_.count, context.elementBytes);
+  setBuffers(open, call_.count, call_.type);
+  const bool isRoot = call_.root == member().rank();
+  const uint64_t blockBytes = call_.count * context.elementBytes;
+  const int rank = member().rank();
+  context.in = wholeBuffer(static_cast<const unsigned char*>(call_.send),
+                           presenceOf(call_.collective, Place::In, isRoot), rank, blockBytes);
+  context.out = wholeBuffer(static_cast<unsigned char*>(call_.receive),
+                            presenceOf(call_.collective, Place::Out, isRoot), rank, blockBytes);
   context.call = fingerprint(descriptor_);
-  if (call_.op == Operator::Avg && isFloating(call_.type)) {
-    context.scaled = true;
-    context.scale = averageScale(call_.type, ranks);
-  } else if (call_.op == Operator::Avg) {
-    context.divisor = ranks;
-  }
-  const uint64_t bytes = call_.count * context.elementBytes;
-  if (schedule.scratchChunks != 0) context.scratch = member_->scratch(bytes);
-  context.streamed = bytes * ranks >= kStreamBytes;
-  const bool inPlace = call_.send == call_.receive;
-  if (member_->settings().references) {
+  setReduction();
+  if (schedule.scratchChunks != 0) context.scratch = member().scratch(blockBytes * schedule.blocks);
+  context.streamed =
+      blockBytes * blocksOf(call_.collective, member().ranks()) * static_cast<uint64_t>(member().ranks()) >=
+      kStreamBytes;
+  const bool inPlace = context.in == context.out;
+  if (member().settings().references) {
     if (!inPlace || !schedule.copyInPlace) context.referenceBytes = kDirectBytes;
     context.offerBytes = kDirectBytes;
   }
-  context.guard = member_->guard();
 }
 
-void CollectiveWork::failed(const BoundSchedule& running) {
-  member_->slotMismatch(*this, running);
+void CollectiveWork::setReduction() {
+  if (!reduces(call_.collective)) return;
+  const Reduction& reduction = call_.reduction;
+  const auto ranks = static_cast<uint32_t>(member().ranks());
+  combine = hostCombine(call_.type, reduction.op);
+  context.scaled = reduction.scaled;
+  context.scale = reduction.scale;
+  if (reduction.op != Operator::Avg) return;
+  if (isFloating(call_.type)) {
+    context.scaled = true;
+    context.scale = averageScale(call_.type, ranks);
+  } else {
+    context.divisor = ranks;
+  }
 }
 
-bool CollectiveWork::giveUp(const BoundSchedule* running) {
-  return member_->mustGiveUp(*this, running);
+std::optional<Error> CollectiveWork::obstacle(const BoundSchedule*) {
+  return member().disagreement(descriptor_);
 }
 
-bool CollectiveWork::stuck(const BoundSchedule* running, std::chrono::milliseconds limit) const {
-  const auto now = std::chrono::steady_clock::now();
-  const uint64_t progress = running == nullptr ? 0 : running->progress() + 1;
-  if (movedAt_ == std::chrono::steady_clock::time_point{} || progress != progress_) movedAt_ = now;
-  progress_ = progress;
-  return now - movedAt_ >= limit;
+std::string CollectiveWork::text() const {
+  return describe(descriptor_);
 }
 
 std::string describe(const CallDescriptor& call) {
-  std::string text = concat(name(static_cast<Collective>(call.collective)), " #", call.number, ' ',
-                            name(static_cast<DataType>(call.type)), " x ", call.count, ' ',
-                            name(static_cast<Operator>(call.op)));
+  const auto collective = static_cast<Collective>(call.collective);
+  std::string text = concat(name(collective), " #", call.number, ' ', name(static_cast<DataType>(call.type)),
+                            " x ", call.count);
+  if (reduces(collective))
+    text += concat(' ', call.op == kScaledSum ? "pre-multiplied sum" : name(static_cast<Operator>(call.op)));
   if (call.root >= 0) text += concat(" root ", call.root);
   return text;
 }

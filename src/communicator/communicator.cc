@@ -2,20 +2,25 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "algorithms/catalog.h"
 #include "bootstrap/bootstrap.h"
+#include "communicator/call.h"
 #include "communicator/group.h"
 #include "communicator/member.h"
+#include "communicator/split.h"
 #include "device/host.h"
 #include "device/local_devices.h"
 #include "kernels/sync.h"
+#include "schedule/goal.h"
 
 namespace topoccl {
 
@@ -95,7 +100,7 @@ Settings currentSettings() {
 }
 
 void checkDevices(int count, const int* devices) {
-  const auto known = static_cast<int>(localDevices().size());
+  const int known = localDeviceCount();
   for (int i = 0; devices != nullptr && i < count; ++i)
     if (devices[i] < 0 || devices[i] >= known)
       throw Error(Code::InvalidArgument,
@@ -144,7 +149,7 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
   auto bootstraps = localBootstrap(count, settings, flags);
   group::start();
   for (int i = 0; i < count; ++i) {
-    const int device = devices == nullptr ? i : devices[i];
+    const int device = devices == nullptr ? -1 : devices[i];
     // std::function wants copyable captures.
     auto bootstrap =
         std::make_shared<std::unique_ptr<Bootstrap>>(std::move(bootstraps[static_cast<size_t>(i)]));
@@ -157,6 +162,24 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
         abort);
   }
   group::end();
+}
+
+void Communicator::split(Communicator** out, int color, int key, const CommConfig* config) {
+  std::optional<CommConfig> wanted;
+  if (config != nullptr) wanted = *config;
+  const Member::AbortFlag abort = newAbortFlag();
+  auto run = [=, this] {
+    const Operation operation(*this);
+    Member& parent = operation.member();
+    *out = nullptr;
+    const SplitPart part = joinSplit(parent, color, key);
+    if (part.ranks == 0) return;
+    auto bootstrap = connectBootstrap(part.id, part.ranks, part.rank, parent.settings(), abort.get());
+    *out = HandlePool::instance().take(std::make_unique<Member>(
+        std::move(bootstrap), abort, parent.settings(), wanted.value_or(parent.config()), parent.device()));
+  };
+  if (group::open()) return group::addInit(std::move(run), abort, this);
+  run();
 }
 
 bool Communicator::dead() const {
@@ -222,24 +245,125 @@ void Communicator::end(bool aborting) {
   HandlePool::instance().giveBack(this);
 }
 
-void Communicator::allReduce(const void* send, void* receive, uint64_t count, DataType type, Operator op,
-                             void* stream) {
-  const Operation operation(*this);
+namespace {
+
+void checkStream(const void* stream) {
   if (stream != nullptr)
     throw Error(Code::InvalidArgument,
                 concat("stream is ", stream, "; a rank on a CPU has no streams, it must be NULL"));
-  const CollectiveCall call{Collective::AllReduce, send, receive, count, type, op, -1, hostCombine(type, op)};
+}
+
+void checkRank(const char* argument, int rank, int ranks) {
+  if (rank < 0 || rank >= ranks)
+    throw Error(Code::InvalidArgument, concat(argument, " is ", rank, "; it must be in 0..", ranks - 1));
+}
+
+// A buffer as bytes; no bytes where this rank has none.
+struct Span {
+  const char* argument;
+  uintptr_t begin;
+  uint64_t bytes;
+
+  bool overlaps(const Span& other) const {
+    return bytes != 0 && other.bytes != 0 && begin < other.begin + other.bytes && other.begin < begin + bytes;
+  }
+};
+
+// Throws where a buffer is missing that the rank must have.
+Span spanOf(const char* argument, const void* buffer, const CollectiveCall& call, Presence presence,
+            int ranks) {
+  const uint64_t blocks = presence == Presence::All ? blocksOf(call.collective, ranks) : 1;
+  const uint64_t count = presence == Presence::None ? 0 : call.count;
+  if (buffer == nullptr && count > 0)
+    throw Error(Code::InvalidArgument,
+                concat(argument, " is NULL although count is ", count, "; only count 0 allows NULL"));
+  return {argument, reinterpret_cast<uintptr_t>(buffer), count * blocks * elementBytes(call.type)};
+}
+
+void checkSize(const CollectiveCall& call, int ranks) {
+  const uint64_t most = SIZE_MAX / elementBytes(call.type) / blocksOf(call.collective, ranks);
+  if (call.count > most)
+    throw Error(Code::InvalidArgument,
+                concat("count is ", call.count, "; for ", ranks, " ranks and ", elementBytes(call.type),
+                       " bytes an element it must be at most ", most));
+}
+
+// Buffers may be the same memory, block by block, but not overlap in any other way.
+void checkBuffers(const CollectiveCall& call, int rank, int ranks) {
+  const bool isRoot = rank == call.root;
+  const Presence in = presenceOf(call.collective, Place::In, isRoot);
+  const Presence out = presenceOf(call.collective, Place::Out, isRoot);
+  const Span send = spanOf("sendbuff", call.send, call, in, ranks);
+  const Span receive = spanOf("recvbuff", call.receive, call, out, ranks);
+  if (!send.overlaps(receive)) return;
+  const uint64_t own = static_cast<uint64_t>(rank) * call.count * elementBytes(call.type);
+  const uintptr_t sendAt = send.begin + (in == Presence::All && out == Presence::OwnBlock ? own : 0);
+  const uintptr_t receiveAt = receive.begin + (out == Presence::All && in == Presence::OwnBlock ? own : 0);
+  const bool inPlace = allowsInPlace(call.collective);
+  if (sendAt == receiveAt && inPlace) return;
+  throw Error(
+      Code::InvalidArgument,
+      concat("sendbuff ", call.send, " and recvbuff ", call.receive, " overlap; ", name(call.collective),
+             inPlace ? " is in place only where both are the same data" : " has no in-place form"));
+}
+
+}  // namespace
+
+void Communicator::collective(CollectiveCall call, int op, const void* stream) {
+  const Operation operation(*this);
+  checkStream(stream);
+  if (hasRoot(call.collective)) checkRank("root", call.root, member_->ranks());
+  if (reduces(call.collective)) call.reduction = member_->operators().reduction(op, call.type);
+  checkSize(call, member_->ranks());
+  checkBuffers(call, member_->rank(), member_->ranks());
   if (group::open()) return group::addCall(*this, call);
   member_->run(call);
 }
 
+void Communicator::peerCall(const PeerCall& call, const void* stream) {
+  const Operation operation(*this);
+  checkStream(stream);
+  checkRank("peer", call.peer, member_->ranks());
+  if (group::open()) return group::addCall(*this, call);
+  member_->run(call);
+}
+
+int Communicator::createScaledSum(DataType type, const void* scalar, bool deferred) {
+  const Operation operation(*this);
+  return member_->operators().create(type, scalar, deferred);
+}
+
+void Communicator::destroyOperator(int op) {
+  const Operation operation(*this);
+  member_->operators().destroy(op);
+}
+
+void* Communicator::registerBuffer(const void* buffer, size_t bytes) {
+  const Operation operation(*this);
+  return member_->registrations().add(buffer, bytes);
+}
+
+void Communicator::deregisterBuffer(void* handle) {
+  const Operation operation(*this);
+  member_->registrations().remove(handle);
+}
+
 CallPlan Communicator::explain(const std::string& collective, uint64_t count, DataType type) const {
   const Query query(*this);
-  if (collective != name(Collective::AllReduce))
-    throw Error(Code::InvalidArgument, concat("collective is \"", collective, "\"; it must be all_reduce"));
+  if (collective == "send_recv") {
+    return member_->explain(PeerCall{true, (member_->rank() + 1) % member_->ranks(), nullptr, count, type});
+  }
+  const std::optional<Collective> known = collectiveNamed(collective);
+  if (!known)
+    throw Error(Code::InvalidArgument, concat("collective is \"", collective,
+                                              "\"; it must be all_reduce, broadcast, reduce, all_gather, "
+                                              "reduce_scatter, gather, scatter, all_to_all or send_recv"));
   CollectiveCall call;
+  call.collective = *known;
   call.count = count;
   call.type = type;
+  call.root = hasRoot(*known) ? 0 : -1;
+  checkSize(call, member_->ranks());
   return member_->explain(call);
 }
 

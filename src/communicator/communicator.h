@@ -18,6 +18,8 @@
 namespace topoccl {
 
 class Member;
+struct CollectiveCall;
+struct PeerCall;
 
 struct CommConfig {
   int blocking = 1;
@@ -42,12 +44,17 @@ class Communicator {
   static void initRank(Communicator** out, int ranks, const void* id128, int rank, const CommConfig& config);
   static void initAll(Communicator** out, int count, const int* devices);
 
+  // Collective over this communicator's ranks: those of one `color` (at least 0) make up a new one, ordered
+  // by `key`, then by rank; with kNoColor a rank gets NULL. `config` NULL: this communicator's. Inside a
+  // group it is queued, and `out` is written by groupEnd.
+  void split(Communicator** out, int color, int key, const CommConfig* config);
+
   bool live() const;  // false from destroy or abort on ...
   bool dead() const;  // ... and true when that has ended
   [[noreturn]] static void refuseDead();
   int rank() const;
   int ranks() const;
-  int device() const;  // position among this node's ranks, or what initAll was given
+  int device() const;  // index among localDevices(): what initAll was given, else in turn by node rank
 
   // Completes what was issued; afterwards only queries, destroy and abort work.
   void finalize();
@@ -60,9 +67,19 @@ class Communicator {
   // Success, or the failure that made the communicator unusable.
   Code asyncError() const;
 
-  // Returns when this rank's result is there and its buffers are its own again; inside a group only queues.
-  // `stream` must be NULL: CPU ranks have no streams.
-  void allReduce(const void* send, void* receive, uint64_t count, DataType type, Operator op, void* stream);
+  // Return when this rank's result is there, or its data on its way, and its buffers are its own again;
+  // inside a group they only queue. `stream` must be NULL: CPU ranks have no streams. `op` is an Operator's
+  // value or one of createScaledSum(); ignored where nothing is reduced.
+  void collective(CollectiveCall call, int op, const void* stream);
+  void peerCall(const PeerCall& call, const void* stream);
+
+  // Operators of the user; see user_operators.h.
+  int createScaledSum(DataType type, const void* scalar, bool deferred);
+  void destroyOperator(int op);
+
+  // Registered buffers; see registrations.h.
+  void* registerBuffer(const void* buffer, size_t bytes);
+  void deregisterBuffer(void* handle);
 
   CallPlan explain(const std::string& collective, uint64_t count, DataType type) const;
 

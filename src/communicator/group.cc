@@ -1,11 +1,13 @@
 #include "communicator/group.h"
 
 #include <algorithm>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/signals.h"
@@ -17,12 +19,13 @@ namespace {
 
 struct Call {
   Communicator* communicator;
-  CollectiveCall call;
+  std::variant<CollectiveCall, PeerCall> call;
 };
 
 struct Init {
   std::function<void()> run;
   std::shared_ptr<std::atomic<bool>> abort;
+  const Communicator* parent;  // nullptr: none
 };
 
 struct PendingGroup {
@@ -37,7 +40,24 @@ PendingGroup& current() {
   return group;
 }
 
-// All at once: each rank's init waits for the others'.
+// What one thread runs.
+using InitLine = std::vector<const Init*>;
+
+std::vector<InitLine> linesOf(const std::vector<Init>& inits) {
+  std::vector<InitLine> lines;
+  for (const Init& init : inits) {
+    const auto line = std::find_if(lines.begin(), lines.end(), [&](const InitLine& l) {
+      return init.parent != nullptr && l.front()->parent == init.parent;
+    });
+    if (line == lines.end())
+      lines.push_back({&init});
+    else
+      line->push_back(&init);
+  }
+  return lines;
+}
+
+// All lines at once: each rank's init waits for the others'.
 void runInits(const std::vector<Init>& inits) {
   if (inits.size() == 1) return inits.front().run();
   std::mutex mutex;
@@ -46,14 +66,15 @@ void runInits(const std::vector<Init>& inits) {
     const std::scoped_lock lock(mutex);
     if (!first) first = std::current_exception();
   };
+  const std::vector<InitLine> lines = linesOf(inits);
   std::vector<std::jthread> threads;
   try {
-    threads.reserve(inits.size());
+    threads.reserve(lines.size());
     const SignalsBlocked blocked;
-    for (const Init& init : inits)
+    for (const InitLine& line : lines)
       threads.emplace_back([&] {
         try {
-          init.run();
+          for (const Init* init : line) init->run();
         } catch (...) {
           keep();
         }
@@ -61,24 +82,51 @@ void runInits(const std::vector<Init>& inits) {
   } catch (const std::exception& error) {
     first =
         std::make_exception_ptr(Error(Code::SystemError, concat("cannot start thread ", threads.size() + 1,
-                                                                " of ", inits.size(), ": ", error.what())));
+                                                                " of ", lines.size(), ": ", error.what())));
     for (const Init& init : inits) init.abort->store(true);
   }
   threads.clear();  // joins
   if (first) std::rethrow_exception(first);
 }
 
-// The calls of one rank, in the order in which they were issued.
+// Calls of one rank that run one after the other: its collectives, or its sends to one peer, or its receives
+// from one. All such lines run side by side.
+struct Line {
+  bool isPeers = false;
+  int peer = 0;
+  bool sends = false;
+  std::deque<std::variant<CollectiveWork, PeerWork>> works;  // which stay where they are
+  std::vector<Work*> pointers;
+
+  bool takes(const CollectiveCall&) const { return !isPeers; }
+  bool takes(const PeerCall& call) const { return isPeers && peer == call.peer && sends == call.sends; }
+};
+
+Line lineFor(const CollectiveCall&) {
+  return {};
+}
+Line lineFor(const PeerCall& call) {
+  return {true, call.peer, call.sends, {}, {}};
+}
+
+// The calls of one rank.
 struct RankWorks {
   Communicator* communicator;
   std::optional<Communicator::Operation> operation;  // until the last of the works is done
   std::shared_ptr<NodeMemory> memory;                // holds the doorbell that the waiter uses to the end
-  std::vector<CollectiveWork> works;
-  std::vector<Work*> pointers;
+  std::deque<Line> lines;
+  size_t running = 0;  // lines
+
+  template <class AnyCall>
+  void issue(const AnyCall& call) {
+    auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& l) { return l.takes(call); });
+    if (line == lines.end()) line = lines.insert(line, lineFor(call));
+    line->works.emplace_back(operation->member().issue(call));
+  }
 };
 
-// Gathers calls by rank. Throws before any of them has taken a number if a communicator died meanwhile or
-// can't be used.
+// Gathers calls by rank and line. Throws before any of them has taken a number if a communicator died
+// meanwhile or can't be used.
 std::vector<RankWorks> gather(const std::vector<Call>& calls) {
   std::vector<RankWorks> ranks;
   const auto find = [&](const Call& call) {
@@ -87,17 +135,16 @@ std::vector<RankWorks> gather(const std::vector<Call>& calls) {
   };
   for (const Call& call : calls) {
     if (find(call) != ranks.end()) continue;
-    ranks.push_back({call.communicator, Communicator::Operation(*call.communicator), {}, {}, {}});
+    ranks.push_back({call.communicator, Communicator::Operation(*call.communicator), {}, {}});
     const Member& member = ranks.back().operation->member();
     member.throwIfUnusable();
     ranks.back().memory = member.memory();
   }
-  for (const Call& call : calls) {
-    RankWorks& rank = *find(call);
-    rank.works.push_back(rank.operation->member().issue(call.call));
-  }
+  for (const Call& call : calls) std::visit([&](const auto& it) { find(call)->issue(it); }, call.call);
   for (RankWorks& rank : ranks)
-    for (CollectiveWork& work : rank.works) rank.pointers.push_back(&work);
+    for (Line& line : rank.lines)
+      for (auto& work : line.works)
+        line.pointers.push_back(std::visit([](auto& it) -> Work* { return &it; }, work));
   return ranks;
 }
 
@@ -111,18 +158,24 @@ WaitPolicy commonPolicy(const std::vector<RankWorks>& ranks) {
 
 void runCalls(const std::vector<Call>& calls) {
   std::vector<RankWorks> ranks = gather(calls);
-  std::vector<WorkQueue> queues(ranks.size());
+  size_t lines = 0;
+  for (const RankWorks& rank : ranks) lines += rank.lines.size();
+  std::vector<WorkQueue> queues(lines);
   std::vector<Doorbell*> bells;
   std::optional<Error> first;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    queues[i].works = ranks[i].pointers;
-    bells.push_back(ranks[i].operation->member().doorbell());
-    // A rank that is done may be destroyed or aborted while others go on.
-    queues[i].ended = [&, i] {
-      const Member::Failure failure = ranks[i].operation->member().failure();
-      if (queues[i].failed && !first) first.emplace(failure.code, failure.message);
-      ranks[i].operation.reset();
-    };
+  for (RankWorks& rank : ranks) {
+    bells.push_back(rank.operation->member().doorbell());
+    rank.running = rank.lines.size();
+    for (Line& line : rank.lines) {
+      WorkQueue& queue = queues[--lines];
+      queue.works = line.pointers;
+      // A rank that is done may be destroyed or aborted while others go on.
+      queue.ended = [&] {
+        const Member::Failure failure = rank.operation->member().failure();
+        if (queue.failed && !first) first.emplace(failure.code, failure.message);
+        if (--rank.running == 0) rank.operation.reset();
+      };
+    }
   }
   Waiter waiter;
   waiter.reset(commonPolicy(ranks), bells.data(), static_cast<uint32_t>(bells.size()));
@@ -137,10 +190,14 @@ namespace group {
 bool open() {
   return current().depth > 0;
 }
-void addInit(std::function<void()> init, std::shared_ptr<std::atomic<bool>> abort) {
-  current().inits.push_back({std::move(init), std::move(abort)});
+void addInit(std::function<void()> init, std::shared_ptr<std::atomic<bool>> abort,
+             const Communicator* parent) {
+  current().inits.push_back({std::move(init), std::move(abort), parent});
 }
 void addCall(Communicator& communicator, const CollectiveCall& call) {
+  current().calls.push_back({&communicator, call});
+}
+void addCall(Communicator& communicator, const PeerCall& call) {
   current().calls.push_back({&communicator, call});
 }
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "communicator/collective_work.h"
+#include "communicator/call.h"
 
 namespace topoccl {
 
@@ -17,12 +17,14 @@ namespace group {
 
 bool open();  // this thread is inside a group
 
-// Inside a group: an init to run at its end, on a thread of its own, side by side with the group's others.
-// `abort` ends it.
-void addInit(std::function<void()> init, std::shared_ptr<std::atomic<bool>> abort);
+// Inside a group: an init to run at its end, on a thread of its own, side by side with the group's others;
+// but those of the same `parent` run on one, in order. `abort` ends it.
+void addInit(std::function<void()> init, std::shared_ptr<std::atomic<bool>> abort,
+             const Communicator* parent = nullptr);
 
 // Inside a group: a call to run at its end, after the inits.
 void addCall(Communicator& communicator, const CollectiveCall& call);
+void addCall(Communicator& communicator, const PeerCall& call);
 
 // Inside a group: a call was refused; groupEnd will report it and run nothing.
 void refuse(const Error& error);

@@ -6,9 +6,8 @@
 #include <chrono>
 #include <utility>
 
-#include "algorithms/catalog.h"
 #include "base/logging.h"
-#include "kernels/mix.h"
+#include "device/local_devices.h"
 #include "kernels/sync.h"
 
 namespace topoccl {
@@ -19,22 +18,6 @@ namespace {
 // some 100 us of spinning, more than any message between cores takes.
 constexpr uint32_t kSpins = 2000;
 constexpr uint32_t kYields = 10;
-// What minCTAs can ask for: as many channels as NCCL has.
-constexpr int kMostChannels = 64;
-
-RangeTable loadTable(const Settings& settings) {
-  if (settings.rangeTable.empty()) return RangeTable::builtIn();
-  // A table has blanks between its fields; a path without any is a path.
-  const bool isText = settings.rangeTable.find_first_of(" \t\n") != std::string::npos;
-  const bool isPath = !isText || settings.rangeTable.front() == '/' || settings.rangeTable.front() == '.';
-  return isPath ? RangeTable::load(settings.rangeTable) : RangeTable::parse(settings.rangeTable);
-}
-
-SlotWishes slotWishes(const Settings& settings) {
-  return {static_cast<uint32_t>(settings.slots), static_cast<uint64_t>(settings.slotBytes),
-          static_cast<uint64_t>(settings.bufferBytes)};
-}
-
 uint64_t packPoison(int nodeRank, Code code) {
   return static_cast<uint64_t>(nodeRank + 1) | static_cast<uint64_t>(code) << 32;
 }
@@ -44,16 +27,16 @@ uint64_t packPoison(int nodeRank, Code code) {
 Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Settings& settings,
                const CommConfig& config, int device)
     : settings_(settings),
+      config_(config),
       abort_(std::move(abort)),
       bootstrap_(std::move(bootstrap)),
-      minChannels_(config.minChannels),
-      maxChannels_(config.maxChannels),
-      table_(loadTable(settings)),
-      filter_(parseFilter(Collective::AllReduce, settings.algorithms, settings.protocols)),
-      node_(setUpNode(*bootstrap_, settings_, config, table_.hash(), abort_.get())) {
+      schedules_(rank(), ranks(), settings_, config),
+      node_(setUpNode(*bootstrap_, settings_, config, schedules_.table().hash(), abort_.get())),
+      sends_(static_cast<size_t>(ranks())),
+      receives_(static_cast<size_t>(ranks())) {
   nodeRank_ = node_.places[static_cast<size_t>(rank())].nodeRank;
-  device_ = device >= 0 ? device : nodeRank_;
-  connector_ = std::make_unique<NodeConnector>(node_.memory, rank(), node_.places);
+  device_ = device >= 0 ? device : nodeRank_ % localDeviceCount();
+  schedules_.connectBy(std::make_unique<NodeConnector>(node_.memory, rank(), node_.places));
   setWaitPolicy();
   log(Level::Info, Subsystem::Init, config.name.empty() ? "comm" : config.name, " rank ", rank(), " nranks ",
       ranks(), " node rank ", nodeRank_, " cores ", node_.cores, " - Init COMPLETE");
@@ -77,8 +60,22 @@ CollectiveWork Member::issue(const CollectiveCall& call) {
   return {*this, call, ++calls_};
 }
 
+PeerWork Member::issue(const PeerCall& call) {
+  throwIfUnusable();
+  return {*this, call, ++(call.sends ? sends_ : receives_)[static_cast<size_t>(call.peer)]};
+}
+
 void Member::run(const CollectiveCall& call) {
   CollectiveWork work = issue(call);
+  run(work);
+}
+
+void Member::run(const PeerCall& call) {
+  PeerWork work = issue(call);
+  run(work);
+}
+
+void Member::run(MemberWork& work) {
   Work* const works[] = {&work};
   Doorbell* const bells[] = {doorbell()};
   WorkQueue queue;
@@ -86,64 +83,6 @@ void Member::run(const CollectiveCall& call) {
   waiter_.reset(waitPolicy_, bells, 1);
   drive({&queue, 1}, waiter_);
   if (queue.failed) throwIfFailed();
-}
-
-Choice Member::choose(const CollectiveCall& call) const {
-  Choice choice = table_.pick(call.collective, ranks(), call.count * elementBytes(call.type), filter_);
-  if (settings_.channels > 0) choice.channels = static_cast<int>(settings_.channels);
-  if (maxChannels_ > 0) choice.channels = std::min(choice.channels, maxChannels_);
-  choice.channels = std::max(choice.channels, std::min(minChannels_, kMostChannels));
-  return choice;
-}
-
-OpenSchedule* Member::open(const CollectiveCall& call) {
-  const uint64_t bytes = call.count * elementBytes(call.type);
-  if (recent_.schedule != nullptr && recent_.collective == call.collective && recent_.root == call.root &&
-      recent_.bytes == bytes)
-    return recent_.schedule;
-  OpenSchedule* const schedule = open(call, choose(call));
-  if (schedule != nullptr) recent_ = {call.collective, call.root, bytes, schedule};
-  return schedule;
-}
-
-OpenSchedule* Member::open(const CollectiveCall& call, const Choice& choice) {
-  std::unique_ptr<OpenSchedule>& entry =
-      open_[{call.collective, call.root, choice.algorithm, choice.protocol, choice.channels}];
-  if (!entry) {
-    auto [schedule, slots] = plan(choice);
-    const uint64_t family = mix(static_cast<uint64_t>(call.collective), static_cast<uint64_t>(call.root));
-    entry = std::make_unique<OpenSchedule>(std::move(schedule), family, choice, slots);
-    log(Level::Info, Subsystem::Coll, "rank ", rank(), " opens ", name(choice.algorithm), '/',
-        name(choice.protocol), '/', choice.channels, " with ", slots.slots, " slots of ", slots.slotBytes,
-        " bytes");
-  }
-  return entry->connect(*connector_) ? entry.get() : nullptr;
-}
-
-Member::Planned Member::plan(const Choice& choice) const {
-  const AlgorithmRow& algorithm = row(choice.algorithm);
-  Schedule schedule = algorithm.emit(flatLayout(ranks(), choice.channels), rank());
-  const uint32_t sends = algorithm.sendConnections(ranks()) * static_cast<uint32_t>(choice.channels);
-  const SlotPlan slots = planSlots(schedule, sends, slotWishes(settings_));
-  return {std::move(schedule), slots};
-}
-
-CallPlan Member::explain(const CollectiveCall& call) const {
-  const Choice choice = choose(call);
-  const auto [schedule, slots] = plan(choice);
-  CallPlan result{name(choice.algorithm), name(choice.protocol),         "",
-                  choice.channels,        static_cast<int>(slots.slots), slots.slotBytes};
-  for (const char* transport : {"in-process", "shm"}) {
-    const bool used =
-        std::any_of(schedule.connections.begin(), schedule.connections.end(), [&](const Connection& c) {
-          return std::string(connector_->transportTo(c.from == rank() ? c.readers.front() : c.from)) ==
-                 transport;
-        });
-    if (used && !result.transport.empty()) result.transport += '+';
-    if (used) result.transport += transport;
-  }
-  if (result.transport.empty()) result.transport = "none";
-  return result;
 }
 
 unsigned char* Member::scratch(uint64_t bytes) {
@@ -159,17 +98,21 @@ void Member::throwIfUnusable() const {
 
 // ---- failures ----
 
-bool Member::mustGiveUp(const CollectiveWork& work, const BoundSchedule* running) {
+bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running) {
   if (abort_->load()) {
-    fail(Code::InvalidUsage,
-         concat("rank ", rank(), ": the communicator was aborted during ", describe(work.descriptor())));
+    fail(Code::InvalidUsage, concat("rank ", rank(), ": the communicator was aborted during ", work.text()));
     return true;
   }
-  if (mismatched(work) || peerFailed() || peerLeft(work)) return true;
+  // First: who disagrees is told by the others that they gave up.
+  if (const std::optional<Error> obstacle = work.obstacle(running)) {
+    fail(obstacle->code(), obstacle->what());
+    return true;
+  }
+  if (peerFailed()) return true;
   if (settings_.collectiveTimeout.count() > 0 && work.stuck(running, settings_.collectiveTimeout)) {
-    fail(Code::RemoteError, concat("rank ", rank(), ": ", describe(work.descriptor()), " did not move for ",
-                                   settings_.collectiveTimeout.count(), " ms (TOPOCCL_COLLECTIVE_TIMEOUT); ",
-                                   waitText(running)));
+    fail(Code::RemoteError,
+         concat("rank ", rank(), ": ", work.text(), " did not move for ", settings_.collectiveTimeout.count(),
+                " ms (TOPOCCL_COLLECTIVE_TIMEOUT); ", waitText(running)));
     return true;
   }
   return false;
@@ -204,22 +147,21 @@ bool Member::peerFailed() {
   return true;
 }
 
-// A peer that said goodbye without having begun this call will never come.
-bool Member::peerLeft(const CollectiveWork& work) {
-  for (size_t peer = 0; peer < node_.nodeRanks.size(); ++peer) {
-    const auto nodeRank = static_cast<int>(peer);
-    if (loadAcquire(&node_.memory->line(nodeRank).touch.left) == 0) continue;
-    if (node_.memory->posted(nodeRank).number >= work.descriptor().number) continue;
-    fail(Code::RemoteError, concat("rank ", rank(), ": rank ", node_.nodeRanks[peer],
-                                   " destroyed its communicator before ", describe(work.descriptor())));
-    return true;
-  }
-  return false;
+// Nothing while another thread is in an allGather, which learns of failures itself.
+std::optional<PeerFailure> Member::reportedFailure() const {
+  const std::unique_lock lock(bootstrapMutex_, std::try_to_lock);
+  return lock ? bootstrap_->failure() : std::nullopt;
 }
 
-std::optional<PeerFailure> Member::reportedFailure() const {
-  const std::scoped_lock lock(bootstrapMutex_);
-  return bootstrap_->failure();
+std::vector<std::string> Member::allGather(const std::string& mine) {
+  throwIfUnusable();
+  try {
+    const std::scoped_lock lock(bootstrapMutex_);
+    return bootstrap_->allGather(mine);
+  } catch (const Error& error) {
+    fail(error.code(), concat("rank ", rank(), ": ", error.what()));
+    throw;
+  }
 }
 
 Code Member::asyncError() const {
@@ -229,25 +171,36 @@ Code Member::asyncError() const {
   return peers ? Code::RemoteError : Code::Success;
 }
 
-// Peers in the same collective by number must have called the same; their boards say what they called.
-bool Member::mismatched(const CollectiveWork& work) {
-  const CallDescriptor& mine = work.descriptor();
+// Peers in the same collective by number must have called the same; their boards say what they called. One
+// that said goodbye without having begun this call will never come.
+std::optional<Error> Member::disagreement(const CallDescriptor& mine) const {
   for (size_t peer = 0; peer < node_.nodeRanks.size(); ++peer) {
+    const int other = node_.nodeRanks[peer];
+    const bool left = hasLeft(other);  // before the look at its last call
     const CallDescriptor theirs = node_.memory->posted(static_cast<int>(peer));
-    if (theirs.number != mine.number || theirs == mine) continue;
-    fail(Code::InvalidUsage, concat("ranks disagree: rank ", rank(), " called ", describe(mine), "; rank ",
-                                    node_.nodeRanks[peer], " called ", describe(theirs)));
-    return true;
+    if (theirs.number == mine.number && !(theirs == mine))
+      return Error(Code::InvalidUsage, concat("ranks disagree: rank ", rank(), " called ", describe(mine),
+                                              "; rank ", other, " called ", describe(theirs)));
+    if (left && theirs.number < mine.number)
+      return Error(Code::RemoteError, concat("rank ", rank(), ": rank ", other,
+                                             " destroyed its communicator before ", describe(mine)));
   }
-  return false;
+  return std::nullopt;
 }
 
-void Member::slotMismatch(const CollectiveWork& work, const BoundSchedule& running) {
+bool Member::hasLeft(int rank) const {
+  const int nodeRank = node_.places[static_cast<size_t>(rank)].nodeRank;
+  return nodeRank >= 0 && loadAcquire(&node_.memory->line(nodeRank).touch.left) != 0;
+}
+
+void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
   const MachineFailure& failure = running.failure();
-  if (mismatched(work) || (failure.poisoned && peerFailed())) return;
+  if (failure.poisoned && peerFailed()) return;
+  if (const std::optional<Error> obstacle = work.obstacle(&running))
+    return fail(obstacle->code(), obstacle->what());
   const Connection& connection = running.schedule().connections[failure.connection];
   fail(Code::InternalError,
-       concat("rank ", rank(), ": ", describe(work.descriptor()), ": rank ", connection.from, " sent chunk ",
+       concat("rank ", rank(), ": ", work.text(), ": rank ", connection.from, " sent chunk ",
               failure.found.chunk, " (", failure.found.bytes, " bytes) where chunk ", failure.expectedChunk,
               " (", failure.expectedBytes, " bytes) was expected",
               failure.found.call == running.call() ? "" : ", of another call"));

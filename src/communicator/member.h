@@ -6,24 +6,22 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
-#include "algorithms/range_table.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
 #include "communicator/collective_work.h"
 #include "communicator/communicator.h"
 #include "communicator/node_set_up.h"
-#include "communicator/open_schedule.h"
+#include "communicator/peer_work.h"
+#include "communicator/registrations.h"
+#include "communicator/schedule_book.h"
+#include "communicator/user_operators.h"
 #include "executor/driver.h"
-#include "schedule/layout.h"
 
 namespace topoccl {
 
@@ -32,7 +30,7 @@ class Member {
   using AbortFlag = std::shared_ptr<std::atomic<bool>>;
 
   // Collective: all ranks of the bootstrap construct theirs. Throws Error. `abort` is the flag the bootstrap
-  // watches. `device`: -1 = the position among the node's ranks.
+  // watches. `device`: -1 = the node's ranks take turns over the devices.
   Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Settings& settings,
          const CommConfig& config, int device);
   ~Member();
@@ -41,14 +39,19 @@ class Member {
   int ranks() const { return bootstrap_->ranks(); }
   int device() const { return device_; }
   const Settings& settings() const { return settings_; }
+  const CommConfig& config() const { return config_; }
+  UserOperators& operators() { return operators_; }
+  Registrations& registrations() { return registrations_; }
 
   // ---- works ----
 
-  // Issues a call: it takes the next number. Throws if the member is poisoned or finalized.
+  // Issue a call: it takes the next number. Throw if the member is poisoned or finalized.
   CollectiveWork issue(const CollectiveCall& call);
+  PeerWork issue(const PeerCall& call);
 
-  // Runs one call to its end without allocating. Throws what went wrong.
+  // Run one call to its end without allocating. Throw what went wrong.
   void run(const CollectiveCall& call);
+  void run(const PeerCall& call);
 
   // Throws if the member is poisoned or finalized.
   void throwIfUnusable() const;
@@ -57,23 +60,32 @@ class Member {
   const std::shared_ptr<NodeMemory>& memory() const { return node_.memory; }
   Doorbell* doorbell() const { return &line().doorbell; }
 
-  // What the range table and the settings choose.
-  Choice choose(const CollectiveCall& call) const;
-  CallPlan explain(const CollectiveCall& call) const;
+  // Out of band, for set-up that follows init: collective, waits for the others as long as init does.
+  std::vector<std::string> allGather(const std::string& mine);
+
+  CallPlan explain(const CollectiveCall& call) const { return schedules_.explain(call); }
+  CallPlan explain(const PeerCall& call) const { return schedules_.explain(call); }
 
   // ---- for works ----
 
-  // The schedule for such a call; nullptr until all its connections are there. Throws Error.
-  OpenSchedule* open(const CollectiveCall& call);
+  ScheduleBook& schedules() { return schedules_; }
   DirectGuard guard() const { return {&line().touch.touching, node_.memory->poison()}; }
   unsigned char* scratch(uint64_t bytes);
   void post(const CallDescriptor& call) { node_.memory->post(nodeRank_, call); }
 
-  // Whether the work must be given up: aborted, poisoned, a dead peer, a mismatch. Calls fail() itself.
-  bool mustGiveUp(const CollectiveWork& work, const BoundSchedule* running);
+  // Whether the work must be given up: aborted, poisoned, a dead peer, something in its way. Calls fail()
+  // itself.
+  bool mustGiveUp(MemberWork& work, const BoundSchedule* running);
 
   // A slot held something else than the work expected, or the communicator was poisoned meanwhile.
-  void slotMismatch(const CollectiveWork& work, const BoundSchedule& running);
+  void slotMismatch(MemberWork& work, const BoundSchedule& running);
+
+  // What another rank does instead of the same collective: another one, or it has left. From the boards.
+  std::optional<Error> disagreement(const CallDescriptor& mine) const;
+  // Whether any rank of this node has failed.
+  bool poisoned() const { return loadAcquire(node_.memory->poison()) != 0; }
+  // Whether a rank of this node has destroyed its communicator.
+  bool hasLeft(int rank) const;
 
   // The first failure counts: it is kept, peers are told, and nobody touches this rank's buffers after.
   void fail(Code code, const std::string& message);
@@ -94,50 +106,29 @@ class Member {
   void leave();         // says goodbye to the other ranks; nothing may be run after
 
  private:
-  using OpenKey = std::tuple<Collective, int, Algorithm, Protocol, int>;  // collective, root, choice
-
-  // What the last call used: the next is most often like it.
-  struct Recent {
-    Collective collective = Collective::AllReduce;
-    int root = -1;
-    uint64_t bytes = 0;
-    OpenSchedule* schedule = nullptr;
-  };
-
-  // This rank's schedule for a choice, and the slots of its connections.
-  struct Planned {
-    Schedule schedule;
-    SlotPlan slots;
-  };
-
-  Planned plan(const Choice& choice) const;
-  OpenSchedule* open(const CollectiveCall& call, const Choice& choice);
+  void run(MemberWork& work);
   RankLine& line() const { return node_.memory->line(nodeRank_); }
   void setWaitPolicy();
   void wakeNode() const;
   void waitUntilUntouched() const;
   bool peerFailed();
-  bool peerLeft(const CollectiveWork& work);
   std::optional<PeerFailure> reportedFailure() const;
   std::string waitText(const BoundSchedule* running) const;
-  bool mismatched(const CollectiveWork& work);
 
   Settings settings_;
+  CommConfig config_;
   AbortFlag abort_;
   std::unique_ptr<Bootstrap> bootstrap_;
-  int minChannels_ = 0;  // 0: not set
-  int maxChannels_ = 0;
-  RangeTable table_;
-  ChoiceFilter filter_;
+  ScheduleBook schedules_;
+  UserOperators operators_;
+  Registrations registrations_;
   NodeSetUp node_;
   int nodeRank_ = 0;
   int device_ = 0;
-  std::unique_ptr<Connector> connector_;
   WaitPolicy waitPolicy_;
-  std::map<OpenKey, std::unique_ptr<OpenSchedule>> open_;
-  Recent recent_;
   std::vector<unsigned char> scratch_;
-  uint64_t calls_ = 0;  // collectives issued
+  uint64_t calls_ = 0;                      // collectives issued
+  std::vector<uint64_t> sends_, receives_;  // point-to-point calls issued, by peer
   Waiter waiter_;
   bool finalized_ = false;
 

@@ -7,10 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "algorithms/range_table.h"
+#include "communicator/connections.h"
 #include "executor/bound_schedule.h"
-#include "schedule/layout.h"
-#include "transport/connector.h"
 
 namespace topoccl {
 
@@ -27,40 +25,35 @@ struct SlotWishes {
   uint64_t ringBytes = 0;  // at most that many bytes of slots per ring; ignored where slotBytes is given
 };
 
-// Sizes rings so that one algorithm's take at most kRingBudget of a rank's region, whatever the ranks.
+// Sizes rings so that those which one algorithm needs take at most kRingBudget of a rank's region, whatever
+// the ranks.
 // A ring gets a power of two of slots, and a slot takes whole granules for every chunk of a step's span.
 // Throws InvalidArgument when slots get too large.
 SlotPlan planSlots(const Schedule& schedule, uint32_t sendConnections, const SlotWishes& wishes);
 
 class OpenSchedule {
  public:
-  // `family` tells apart schedules of different collectives or roots with the same choice.
-  OpenSchedule(Schedule schedule, uint64_t family, const Choice& choice, SlotPlan slots);
+  OpenSchedule(Schedule schedule, Protocol protocol, SlotPlan slots);
 
   // Makes and finds connections. True once all are there; then bound() may be used.
-  bool connect(Connector& connector);
+  bool connect(Connections& connections);
 
   BoundSchedule& bound() { return *bound_; }
   const Schedule& schedule() const { return bound_ ? bound_->schedule() : schedule_; }
-  const Choice& choice() const { return choice_; }
-  SlotPlan slots() const { return slots_; }
 
   // How a buffer of `count` elements is cut. Kept from call to call: it takes a few divisions.
   const ChunkMap& chunkMap(uint64_t count, uint32_t elementBytes);
 
  private:
-  bool connectOne(Connector& connector, size_t index);
+  bool connectOne(Connections& connections, size_t index);
 
   Schedule schedule_;  // moved into bound_ when that is made
-  uint64_t family_;
-  Choice choice_;
+  Protocol protocol_;
   SlotPlan slots_;
-  uint32_t maxSpan_;
   ChunkMap map_;
-  uint32_t mapElementBytes_ = 0;  // 0: map_ is not made yet
-  std::vector<Endpoint> endpoints_;
-  std::vector<uint8_t> connected_;
-  bool announced_ = false;  // this rank's own rings are made
+  uint32_t mapElementBytes_ = 0;      // 0: map_ is not made yet
+  std::vector<Endpoint*> endpoints_;  // nullptr: not there yet
+  bool announced_ = false;            // this rank's own rings are made
   std::optional<BoundSchedule> bound_;
 };
 

@@ -1,5 +1,7 @@
 #include "device/local_devices.h"
 
+#include <algorithm>
+#include <bit>
 #include <sstream>
 
 #include "base/system_file.h"
@@ -27,6 +29,12 @@ std::vector<LocalDevice> localDevices() {
   for (size_t core = 0; core < cores.size() * 64; ++core)
     if ((cores[core / 64] >> core % 64 & 1) != 0) devices.push_back({static_cast<int>(core), name});
   return devices;
+}
+
+int localDeviceCount() {
+  int count = 0;
+  for (const uint64_t word : allowedCores()) count += std::popcount(word);
+  return std::max(1, count);
 }
 
 }  // namespace topoccl

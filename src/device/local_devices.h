@@ -15,6 +15,9 @@ struct LocalDevice {
 // Cores in the calling thread's affinity mask, ascending.
 std::vector<LocalDevice> localDevices();
 
+// Their number, at least 1: also where the system does not say which cores there are.
+int localDeviceCount();
+
 // The processor model in text of the form of /proc/cpuinfo; "CPU" where it names none.
 std::string processorName(std::istream& cpuinfo);
 

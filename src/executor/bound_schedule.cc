@@ -8,14 +8,14 @@ namespace topoccl {
 namespace {
 
 // Addresses the widest step needs: one per operand, and one per reader that may have offered a destination.
-size_t widestStep(const Schedule& schedule, const std::vector<Endpoint>& endpoints) {
+size_t widestStep(const Schedule& schedule, const std::vector<Endpoint*>& endpoints) {
   size_t widest = 1;
   for (const Step& step : schedule.steps) {
     size_t addresses = step.inputCount + step.outputCount;
     for (uint32_t i = 0; i < step.outputCount; ++i) {
       const Operand& output = schedule.operands[step.firstOperand + step.inputCount + i];
       if (output.place == Place::Send)
-        addresses += endpoints[output.connection].writer.ring().shape().readers;
+        addresses += endpoints[output.connection]->writer.ring().shape().readers;
     }
     widest = std::max(widest, addresses);
   }
@@ -30,7 +30,7 @@ bool onlyStores(const Schedule& schedule, const Step& step) {
 
 }  // namespace
 
-BoundSchedule::BoundSchedule(Schedule schedule, std::vector<Endpoint> endpoints)
+BoundSchedule::BoundSchedule(Schedule schedule, std::vector<Endpoint*> endpoints)
     : schedule_(std::move(schedule)),
       view_(view(schedule_)),
       endpoints_(std::move(endpoints)),
@@ -40,8 +40,16 @@ BoundSchedule::BoundSchedule(Schedule schedule, std::vector<Endpoint> endpoints)
       outputs_(inputs_.size()),
       machine_({}, endpoints_.data(), inputs_.data(), outputs_.data()) {
   planOffers();
+  planReferences();
+}
+
+// By what the steps send on: a rank may be at both ends of a connection, with a schedule for each.
+void BoundSchedule::planReferences() {
+  std::vector<uint8_t> sends(endpoints_.size());
+  for (const Operand& operand : schedule_.operands)
+    if (operand.place == Place::Send) sends[operand.connection] = 1;
   for (uint32_t i = 0; i < endpoints_.size(); ++i)
-    if (endpoints_[i].direct && schedule_.connections[i].from == schedule_.rank) referencing_.push_back(i);
+    if (endpoints_[i]->direct && sends[i] != 0) referencing_.push_back(i);
 }
 
 void BoundSchedule::planOffers() {
@@ -49,15 +57,14 @@ void BoundSchedule::planOffers() {
   for (const Step& step : schedule_.steps) {
     for (uint32_t i = 0; i < step.inputCount; ++i) {
       const Operand& input = schedule_.operands[step.firstOperand + i];
-      if (input.place != Place::Receive || !endpoints_[input.connection].direct) continue;
+      if (input.place != Place::Receive || !endpoints_[input.connection]->direct) continue;
       offerChunks_[input.connection].push_back(onlyStores(schedule_, step) ? step.outChunk : kNoOffer);
     }
   }
   for (uint32_t i = 0; i < endpoints_.size(); ++i) {
     const auto& chunks = offerChunks_[i];
+    if (!chunks.empty()) receiving_.push_back(i);
     if (std::all_of(chunks.begin(), chunks.end(), [](uint32_t chunk) { return chunk == kNoOffer; })) continue;
-    endpoints_[i].offerChunks = chunks.data();
-    endpoints_[i].offerCount = static_cast<uint32_t>(chunks.size());
     offering_.push_back(i);
   }
 }
@@ -67,8 +74,12 @@ void BoundSchedule::start(const CallContext& context, CombineFunction combine) {
   std::fill(cursors_.begin(), cursors_.end(), LaneCursor{});
   std::fill(laneDone_.begin(), laneDone_.end(), uint8_t{0});
   lanesLeft_ = static_cast<uint32_t>(cursors_.size());
+  // Other schedules use the same endpoints between calls.
+  for (const uint32_t i : receiving_) endpoints_[i]->offerCount = 0;
   for (const uint32_t i : offering_) {
-    Endpoint& endpoint = endpoints_[i];
+    Endpoint& endpoint = *endpoints_[i];
+    endpoint.offerChunks = offerChunks_[i].data();
+    endpoint.offerCount = static_cast<uint32_t>(offerChunks_[i].size());
     endpoint.offerIndex = 0;
     endpoint.offerPiece = 0;
     endpoint.offered = endpoint.reader.next();
@@ -99,7 +110,7 @@ Progress BoundSchedule::advance() {
 // The caller's buffers are its own again only when nobody reads them by reference any more.
 Progress BoundSchedule::finishing() {
   for (const uint32_t i : referencing_)
-    if (!endpoints_[i].writer.freedUpTo(endpoints_[i].referencedUpTo)) return Progress::Waiting;
+    if (!endpoints_[i]->writer.freedUpTo(endpoints_[i]->referencedUpTo)) return Progress::Waiting;
   return Progress::Done;
 }
 
@@ -123,14 +134,14 @@ BoundSchedule::Wait BoundSchedule::waiting() const {
     return {lane, cursor.step, cursor.piece, operand.place, operand.connection};
   }
   for (const uint32_t i : referencing_)
-    if (!endpoints_[i].writer.freedUpTo(endpoints_[i].referencedUpTo)) wait.connection = i;
+    if (!endpoints_[i]->writer.freedUpTo(endpoints_[i]->referencedUpTo)) wait.connection = i;
   wait.place = Place::Send;
   return wait;
 }
 
 const Doorbell* BoundSchedule::blocker() const {
   if (endpoints_.empty()) return nullptr;
-  const Endpoint& endpoint = endpoints_[waiting().connection];
+  const Endpoint& endpoint = *endpoints_[waiting().connection];
   return endpoint.bellCount == 0 ? nullptr : endpoint.bells[0];
 }
 

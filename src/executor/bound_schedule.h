@@ -24,8 +24,9 @@ enum class Progress : uint8_t { Moved, Waiting, Done, Failed };
 
 class BoundSchedule {
  public:
-  // `endpoints[i]` belongs to schedule.connections[i]; offers are set up here.
-  BoundSchedule(Schedule schedule, std::vector<Endpoint> endpoints);
+  // `endpoints[i]` belongs to schedule.connections[i]. Other schedules of this rank may use them too, as long
+  // as never two that run at a time share one.
+  BoundSchedule(Schedule schedule, std::vector<Endpoint*> endpoints);
   BoundSchedule(const BoundSchedule&) = delete;
   BoundSchedule& operator=(const BoundSchedule&) = delete;
 
@@ -59,14 +60,16 @@ class BoundSchedule {
  private:
   Progress finishing();
   void planOffers();
+  void planReferences();
 
   Schedule schedule_;
   ScheduleView view_;
-  std::vector<Endpoint> endpoints_;
+  std::vector<Endpoint*> endpoints_;
   std::vector<LaneCursor> cursors_;
   std::vector<uint8_t> laneDone_;
   std::vector<std::vector<uint32_t>> offerChunks_;  // per connection
-  std::vector<uint32_t> offering_;                  // connections with offers
+  std::vector<uint32_t> receiving_;                 // direct connections this rank receives from ...
+  std::vector<uint32_t> offering_;                  // ... and those of them with offers
   std::vector<uint32_t> referencing_;               // direct connections this rank sends on
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;

@@ -62,7 +62,8 @@ class MemoryMachine {
  public:
   // `inputs` and `outputs` hold an address per operand of the widest step; outputs also one per reader that
   // may have offered a destination.
-  TOPOCCL_HOST_DEVICE MemoryMachine(Threads group, Endpoint* endpoints, const void** inputs, void** outputs)
+  TOPOCCL_HOST_DEVICE MemoryMachine(Threads group, Endpoint* const* endpoints, const void** inputs,
+                                    void** outputs)
       : group_(group), endpoints_(endpoints), inputs_(inputs), outputs_(outputs) {}
 
   TOPOCCL_HOST_DEVICE void start(const CallContext& context, Mover mover) {
@@ -77,7 +78,7 @@ class MemoryMachine {
 
   TOPOCCL_HOST_DEVICE bool ready(const Operand& operand) {
     if (group_.rank() == 0) {
-      Endpoint& endpoint = endpoints_[operand.connection];
+      Endpoint& endpoint = *endpoints_[operand.connection];
       answer_ = operand.place == Place::Send ? endpoint.writer.ready() : endpoint.reader.ready();
     }
     return agreed();
@@ -120,15 +121,17 @@ class MemoryMachine {
     return answer;
   }
 
-  // A call of one piece keeps the chunks of a span side by side: one extent. Otherwise one per chunk.
+  // Where chunks are whole pieces and lie side by side a span is one extent. Otherwise one per chunk.
+  TOPOCCL_HOST_DEVICE bool wholeSpans() const {
+    return context_.map.pieces == 1 && chunksAdjoin(context_.map);
+  }
   TOPOCCL_HOST_DEVICE uint32_t extents(const Step& step) const {
-    return context_.map.pieces == 1 ? 1 : step.span;
+    return step.span == 1 || wholeSpans() ? 1 : step.span;
   }
 
-  TOPOCCL_HOST_DEVICE ElementRange range(uint64_t chunk, uint32_t span, uint32_t index,
+  TOPOCCL_HOST_DEVICE ElementRange range(uint32_t chunk, uint32_t span, uint32_t index,
                                          uint64_t piece) const {
-    if (span == 1) return pieceRange(context_.map, chunk, piece);
-    if (context_.map.pieces != 1) return pieceRange(context_.map, chunk + index, piece);
+    if (span == 1 || !wholeSpans()) return pieceRange(context_.map, chunk + index, piece);
     const ElementRange first = chunkRange(context_.map, chunk);
     const ElementRange last = chunkRange(context_.map, chunk + span - 1);
     return {first.begin, last.begin + last.count - first.begin};
@@ -172,7 +175,7 @@ class MemoryMachine {
 
   TOPOCCL_HOST_DEVICE bool prepareReceive(uint32_t index, const Operand& operand, const Step& step,
                                           uint64_t piece, uint64_t bytes) {
-    Endpoint& endpoint = endpoints_[operand.connection];
+    Endpoint& endpoint = *endpoints_[operand.connection];
     SlotHeader& header = endpoint.reader.header();
     if (!expected(header, step.inChunk, piece, bytes) || !plausible(endpoint, header, bytes)) {
       failure_.connection = operand.connection;
@@ -199,7 +202,7 @@ class MemoryMachine {
 
   TOPOCCL_HOST_DEVICE void prepareSend(const Operand& operand, const Step& step, const Operand* inputs,
                                        uint64_t piece, uint64_t bytes) {
-    Endpoint& endpoint = endpoints_[operand.connection];
+    Endpoint& endpoint = *endpoints_[operand.connection];
     SlotHeader& header = endpoint.writer.header();
     header.call = context_.call;
     header.chunk = step.outChunk;
@@ -350,19 +353,19 @@ class MemoryMachine {
     if ((streamedSlots_ | streamedBuffers_) != 0) streamFence();  // before anything says that data is there
     if (touches_) storeRelease(context_.guard.touching, 0U);
     for (uint32_t i = 0; i < step.outputCount; ++i)
-      if (outputs[i].place == Place::Send) endpoints_[outputs[i].connection].writer.publish();
+      if (outputs[i].place == Place::Send) endpoints_[outputs[i].connection]->writer.publish();
     for (uint32_t i = 0; i < step.inputCount; ++i) {
       if (inputs[i].place != Place::Receive) continue;
-      Endpoint& endpoint = endpoints_[inputs[i].connection];
+      Endpoint& endpoint = *endpoints_[inputs[i].connection];
       // Before the slot is free: the producer that gets it looks for the offer at once.
       if (endpoint.offerCount != 0) offerAhead(endpoint, endpoint.reader.next() + 1);
       endpoint.reader.free();
     }
     fullFence();
     for (uint32_t i = 0; i < step.inputCount; ++i)
-      if (inputs[i].place == Place::Receive) wakePeers(endpoints_[inputs[i].connection]);
+      if (inputs[i].place == Place::Receive) wakePeers(*endpoints_[inputs[i].connection]);
     for (uint32_t i = 0; i < step.outputCount; ++i)
-      if (outputs[i].place == Place::Send) wakePeers(endpoints_[outputs[i].connection]);
+      if (outputs[i].place == Place::Send) wakePeers(*endpoints_[outputs[i].connection]);
   }
 
   TOPOCCL_HOST_DEVICE static void wakePeers([[maybe_unused]] const Endpoint& endpoint) {
@@ -373,7 +376,7 @@ class MemoryMachine {
 
   Threads group_;
   Mover mover_{};
-  Endpoint* endpoints_;
+  Endpoint* const* endpoints_;
   const void** inputs_;
   void** outputs_;
   CallContext context_;

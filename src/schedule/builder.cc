@@ -5,10 +5,11 @@
 
 namespace topoccl {
 
-ScheduleBuilder::ScheduleBuilder(int ranks, int rank, uint32_t chunks) {
+ScheduleBuilder::ScheduleBuilder(int ranks, int rank, uint32_t chunks, uint32_t blocks) {
   schedule_.ranks = ranks;
   schedule_.rank = rank;
   schedule_.chunks = chunks;
+  schedule_.blocks = blocks;
 }
 
 Operand ScheduleBuilder::send(std::vector<int> readers, int channel, int tag) {
@@ -48,6 +49,7 @@ void ScheduleBuilder::step(const std::vector<Operand>& inputs, const std::vector
   step.outChunk = outChunk;
   step.span = span;
   step.final = final;
+  slotChunks(span);
   schedule_.operands.insert(schedule_.operands.end(), inputs.begin(), inputs.end());
   schedule_.operands.insert(schedule_.operands.end(), outputs.begin(), outputs.end());
   schedule_.steps.push_back(step);

@@ -1,6 +1,7 @@
 // Writes schedules: what emitters call. One builder makes the schedule of one rank.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -11,7 +12,8 @@ namespace topoccl {
 
 class ScheduleBuilder {
  public:
-  ScheduleBuilder(int ranks, int rank, uint32_t chunks);
+  // `chunks` is a multiple of `blocks`.
+  ScheduleBuilder(int ranks, int rank, uint32_t chunks, uint32_t blocks = 1);
 
   // The connection with that key; made on first mention. `rank` must be `from` or one of the readers.
   Operand send(std::vector<int> readers, int channel, int tag);
@@ -29,6 +31,9 @@ class ScheduleBuilder {
             uint32_t outChunk, uint32_t span, bool final);
 
   void scratch(uint32_t chunks) { schedule_.scratchChunks = chunks; }
+  // A slot takes a piece of at least that many chunks (and of the longest span): needed where another rank's
+  // steps span more than this one's.
+  void slotChunks(uint32_t chunks) { schedule_.slotChunks = std::max(schedule_.slotChunks, chunks); }
   void minSlots(uint32_t slots) { schedule_.minSlots = slots; }
   void copyInPlace() { schedule_.copyInPlace = true; }
 

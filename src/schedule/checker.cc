@@ -22,12 +22,12 @@ std::string flawOfAgreement(const Schedule& first, const Schedule& schedule) {
                   there);
   };
   if (schedule.chunks != first.chunks) return differ("chunks", schedule.chunks, first.chunks);
+  if (schedule.blocks != first.blocks) return differ("blocks", schedule.blocks, first.blocks);
   if (schedule.minSlots != first.minSlots) return differ("slots", schedule.minSlots, first.minSlots);
   if (schedule.copyInPlace != first.copyInPlace)
     return differ("`copy in place`", schedule.copyInPlace, first.copyInPlace);
-  // A slot takes a piece of that many chunks, so it decides what a piece is.
-  if (maxSpan(schedule) != maxSpan(first))
-    return differ("chunks in its largest span", maxSpan(schedule), maxSpan(first));
+  if (schedule.slotChunks != first.slotChunks)
+    return differ("chunks in a slot", schedule.slotChunks, first.slotChunks);
   return "";
 }
 
@@ -129,14 +129,14 @@ class WorkRun {
 
 std::string runWorks(const std::vector<Schedule>& schedules, const Goal& goal, const CheckOptions& options,
                      Network& network, uint64_t& steps) {
-  SymbolMachine machine(schedules, options, network);
+  SymbolMachine machine(schedules, goal, options, network);
   for (int work = 0; work < options.works; ++work) {
     std::string flaw = machine.beginWork();
     if (!flaw.empty()) return flaw;
     WorkRun run(schedules, machine, network);
     flaw = run.run();
     steps += run.steps();
-    if (flaw.empty()) flaw = machine.endWork(goal);
+    if (flaw.empty()) flaw = machine.endWork();
     if (!flaw.empty()) return flaw;
   }
   // The user takes the buffers back from the last work too.
@@ -179,6 +179,7 @@ Verdict prove(const std::vector<Schedule>& schedules, const Goal& goal) {
   uint64_t steps = 0;
   for (const Sharing sharing : {Sharing::Copies, Sharing::References, Sharing::Offers})
     for (const bool inPlace : {false, true}) {
+      if (inPlace && !goal.inPlace) continue;
       CheckOptions options;
       options.inPlace = inPlace;
       options.sharing = sharing;

@@ -7,8 +7,8 @@
 //
 //   ends       both ends of every connection know it and use it from one lane each; slots arrive with the
 //              chunk, piece and span that the receiving step expects; nothing is left in flight
-//   memory     chunks and scratch within bounds; nothing is read before it is written; in place, `in` is not
-//              read after it was overwritten
+//   memory     chunks and scratch within bounds, and there; nothing is read before it is written; in place,
+//              `in` is not read after it was overwritten
 //   races      overlapping accesses by different lanes or ranks, one of them a write, are ordered by data
 //              flow; freed slots don't count as order, since with more slots the sender would not have waited
 //   result     every out chunk is the sum of the contributions wanted, each exactly once, with the
@@ -55,7 +55,7 @@ struct Verdict {
 // schedules[rank]. Never throws; too large a collective to check is not ok.
 Verdict check(const std::vector<Schedule>& schedules, const Goal& goal, const CheckOptions& options);
 
-// check() in and out of place, with every way of sharing.
+// check() in (where the goal allows it) and out of place, with every way of sharing.
 Verdict prove(const std::vector<Schedule>& schedules, const Goal& goal);
 
 }  // namespace topoccl

@@ -121,12 +121,20 @@ class Parser {
     line.expect(",");
     line.expect("chunks");
     schedule_.chunks = line.number("the number of chunks", kMaxTextChunks + 1);
+    if (line.take("in")) {
+      schedule_.blocks = line.number("the number of blocks", kMaxTextChunks + 1);
+      line.expect("blocks");
+    }
     line.expect(",");
     line.expect("scratch");
     schedule_.scratchChunks = line.number("the number of scratch chunks", kMaxTextChunks + 1);
     line.expect(",");
     line.expect("slots");
     schedule_.minSlots = line.number("the number of slots", kMaxTextSlots + 1);
+    if (line.take("of")) {
+      schedule_.slotChunks = line.number("the number of chunks in a slot", kMaxTextChunks + 1);
+      line.expect("chunks");
+    }
     if (line.take(",")) {
       for (const char* word : {"copy", "in", "place"}) line.expect(word);
       schedule_.copyInPlace = true;

@@ -83,9 +83,11 @@ std::string print(const Schedule& schedule, const Step& step) {
 
 std::string print(const Schedule& schedule) {
   std::ostringstream text;
-  text << "rank " << schedule.rank << " of " << schedule.ranks << ", chunks " << schedule.chunks
-       << ", scratch " << schedule.scratchChunks << ", slots " << schedule.minSlots
-       << (schedule.copyInPlace ? ", copy in place\n" : "\n");
+  text << "rank " << schedule.rank << " of " << schedule.ranks << ", chunks " << schedule.chunks;
+  if (schedule.blocks != 1) text << " in " << schedule.blocks << " blocks";
+  text << ", scratch " << schedule.scratchChunks << ", slots " << schedule.minSlots;
+  if (schedule.slotChunks != 1) text << " of " << schedule.slotChunks << " chunks";
+  text << (schedule.copyInPlace ? ", copy in place\n" : "\n");
   for (size_t i = 0; i < schedule.connections.size(); ++i) {
     text << "connection " << i << ": ";
     printConnection(text, schedule.connections[i]);

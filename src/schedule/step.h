@@ -19,7 +19,17 @@
 
 namespace topoccl {
 
-enum class Collective : uint8_t { AllReduce };
+enum class Collective : uint8_t {
+  AllReduce,
+  Broadcast,
+  Reduce,
+  AllGather,
+  ReduceScatter,
+  Gather,
+  Scatter,
+  AllToAll,
+};
+inline constexpr int kCollectives = 8;
 
 // How a slot says that it is full: with its own header line (Packet, for latency) or by a counter after the
 // data (Bulk).
@@ -71,15 +81,19 @@ struct Connection {
   bool operator==(const Connection&) const = default;
 };
 
-// The lanes of one rank. `chunks` is the number of chunks that each of the call's buffers is cut into;
-// `scratchChunks` that many chunks of the same size the rank needs as working memory; `minSlots` the fewest
-// slots per connection with which the schedule can't deadlock, the same on all ranks. `copyInPlace`: when in
-// and out are the same memory, slots must hold copies of it, never references, because the rank overwrites
-// it while its readers may still be reading.
+// The lanes of one rank. `chunks` is the number of chunks that each of the call's buffers is cut into, all of
+// their `blocks` together (chunk_map.h); of a buffer that has only the rank's own block, the other chunks
+// don't exist (goal.h). A slot takes a piece of `slotChunks` chunks, which no span exceeds; the same on all
+// ranks. `scratchChunks` that many chunks of the same size the rank needs as working memory; `minSlots` the
+// fewest slots per connection with which the schedule can't deadlock, the same on all ranks. `copyInPlace`:
+// when in and out are the same memory, slots must hold copies of it, never references, because the rank
+// overwrites it while its readers may still be reading.
 struct Schedule {
   int ranks = 1;
   int rank = 0;
   uint32_t chunks = 1;
+  uint32_t blocks = 1;
+  uint32_t slotChunks = 1;
   uint32_t scratchChunks = 0;
   uint32_t minSlots = 1;
   bool copyInPlace = false;
@@ -90,9 +104,6 @@ struct Schedule {
 
   bool operator==(const Schedule&) const = default;
 };
-
-// Largest span of any step, at least 1: a slot must hold a piece of that many chunks.
-uint32_t maxSpan(const Schedule& schedule);
 
 // What the stepper reads: the same arrays without ownership, usable on a device.
 struct ScheduleView {

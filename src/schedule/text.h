@@ -11,7 +11,7 @@
 // Grammar, line by line. Words and signs are separated by spaces where they would run together; blank lines
 // and what follows a '#' are ignored.
 //
-//   header      rank N of N, chunks N, scratch N, slots N [, copy in place]
+//   header      rank N of N, chunks N [in N blocks], scratch N, slots N [of N chunks] [, copy in place]
 //   connection  connection N: RANK -> RANK {,RANK} channel N tag N     numbered 0, 1, ... ; readers ascend
 //   lane        lane N                                                 numbered 0, 1, ...
 //   step        CHUNKS: INPUT {+ INPUT} -> OUTPUT {, OUTPUT} [final]   belongs to the lane above it

@@ -69,7 +69,11 @@ std::string flawOfHeader(const Schedule& schedule) {
   if (schedule.rank < 0 || schedule.rank >= schedule.ranks)
     return concat("rank ", schedule.rank, ": there are only ", schedule.ranks);
   if (schedule.chunks < 1) return "there must be at least one chunk";
+  if (schedule.blocks < 1 || schedule.chunks % schedule.blocks != 0)
+    return concat("blocks ", schedule.blocks, ": the ", schedule.chunks,
+                  " chunks must be a multiple of them");
   if (schedule.minSlots < 1) return "there must be at least one slot";
+  if (schedule.slotChunks < 1) return "a slot must take at least one chunk";
   return "";
 }
 
@@ -98,6 +102,8 @@ std::string flawOfStep(const Schedule& schedule, const Step& step) {
   if (step.inputCount == 0) return "it has no input";
   if (step.outputCount == 0) return "it has no output";
   if (step.span == 0) return "it spans no chunk";
+  if (step.span > schedule.slotChunks)
+    return concat("it spans ", step.span, " chunks: a slot takes only ", schedule.slotChunks);
   const Operand* inputs = schedule.operands.data() + step.firstOperand;
   const Operand* outputs = inputs + step.inputCount;
   std::string flaw = flawOfSide(schedule, inputs, step.inputCount, true, step.inChunk, step.span);

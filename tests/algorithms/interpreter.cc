@@ -18,6 +18,7 @@ struct Element {
   uint64_t how = 0;
 };
 
+// Of collectives that reduce.
 constexpr uint64_t kPreMultiplier = 3;
 
 uint64_t stir(uint64_t a, uint64_t b) {
@@ -50,8 +51,8 @@ struct Buffers {
 
 class Interpreter {
  public:
-  Interpreter(const std::vector<Schedule>& schedules, const InterpretOptions& options)
-      : schedules_(schedules), options_(options), random_(options.seed) {
+  Interpreter(const std::vector<Schedule>& schedules, const Goal& goal, const InterpretOptions& options)
+      : schedules_(schedules), goal_(goal), options_(options), random_(options.seed) {
     for (const Schedule& schedule : schedules) prepare(schedule);
   }
 
@@ -143,7 +144,9 @@ class Interpreter {
     return fifo.packets[fifo.taken[schedule().rank] - fifo.dropped];
   }
 
-  bool empty(uint32_t chunk, uint64_t piece) const { return chunk % 2 == 1 && piece + 1 == options_.pieces; }
+  bool empty(uint32_t chunk, uint64_t piece) const {
+    return chunk / schedules_[0].blocks % 2 == 1 && piece + 1 == options_.pieces;
+  }
 
   std::vector<Element>& buffer(size_t rank, Place place) {
     Buffers& buffers = buffers_[rank];
@@ -160,10 +163,11 @@ class Interpreter {
   }
 
   // A pre-multiplier is applied to whatever is read through `in`.
-  static Element loaded(Element element, bool in) {
-    if (in) element.sum *= kPreMultiplier;
+  Element loaded(Element element, bool in) const {
+    if (in) element.sum *= multiplier();
     return element;
   }
+  uint64_t multiplier() const { return goal_.final ? kPreMultiplier : 1; }
 
   std::vector<Element> load(const Step& step, const Operand& operand, uint64_t piece) {
     std::vector<Element> elements(step.span);
@@ -255,24 +259,34 @@ class Interpreter {
   std::string judge() {
     for (auto& [key, fifo] : fifos_)
       if (!fifo.packets.empty()) return "a packet is left";
-    for (uint32_t chunk = 0; chunk < schedules_[0].chunks; ++chunk)
-      for (uint64_t piece = 0; piece < options_.pieces; ++piece) {
-        if (empty(chunk, piece)) continue;
-        const size_t at = chunk * options_.pieces + piece;
-        uint64_t expected = 0;
-        for (const auto& original : originals_) expected += kPreMultiplier * original[at].sum;
-        for (size_t rank = 0; rank < schedules_.size(); ++rank) {
-          const Element& element = buffer(rank, Place::Out)[at];
-          if (element.sum != expected) return concat("rank ", rank, " chunk ", chunk, ": wrong sum");
-          if (element.finals != 1) return concat("rank ", rank, " chunk ", chunk, ": final ", element.finals);
-          if (element.how != buffer(0, Place::Out)[at].how)
-            return concat("rank ", rank, " chunk ", chunk, ": another order");
+    std::map<std::pair<Wanted, uint64_t>, uint64_t> ways;
+    for (size_t rank = 0; rank < schedules_.size(); ++rank)
+      for (uint32_t chunk = 0; chunk < schedules_[0].chunks; ++chunk)
+        for (uint64_t piece = 0; piece < options_.pieces; ++piece) {
+          const std::string flaw = flawOf(rank, chunk, piece, ways);
+          if (!flaw.empty()) return concat("rank ", rank, " chunk ", chunk, ": ", flaw);
         }
-      }
+    return "";
+  }
+
+  // `ways`: how ranks before this one computed the same.
+  std::string flawOf(size_t rank, uint32_t chunk, uint64_t piece,
+                     std::map<std::pair<Wanted, uint64_t>, uint64_t>& ways) {
+    const Wanted wanted = goal_.wanted(static_cast<int>(rank), chunk);
+    if (wanted.ranks == 0 || empty(chunk, piece)) return "";
+    uint64_t expected = 0;
+    for (int from = wanted.firstRank; from < wanted.firstRank + wanted.ranks; ++from)
+      expected +=
+          multiplier() * originals_[static_cast<size_t>(from)][wanted.chunk * options_.pieces + piece].sum;
+    const Element& element = buffer(rank, Place::Out)[chunk * options_.pieces + piece];
+    if (element.sum != expected) return "wrong sum";
+    if (element.finals != (goal_.final ? 1 : 0)) return concat("final ", element.finals);
+    if (ways.try_emplace({wanted, piece}, element.how).first->second != element.how) return "another order";
     return "";
   }
 
   const std::vector<Schedule>& schedules_;
+  const Goal& goal_;
   InterpretOptions options_;
   std::mt19937_64 random_;
   std::vector<Buffers> buffers_;
@@ -284,8 +298,9 @@ class Interpreter {
 
 }  // namespace
 
-std::string interpretAllReduce(const std::vector<Schedule>& schedules, const InterpretOptions& options) {
-  return Interpreter(schedules, options).run();
+std::string interpret(const std::vector<Schedule>& schedules, const Goal& goal,
+                      const InterpretOptions& options) {
+  return Interpreter(schedules, goal, options).run();
 }
 
 }  // namespace topoccl

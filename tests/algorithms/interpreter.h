@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "schedule/goal.h"
 #include "schedule/step.h"
 
 namespace topoccl {
@@ -21,8 +22,10 @@ struct InterpretOptions {
   uint32_t seed = 1;
 };
 
-// Runs an all-reduce once. Returns what went wrong, or an empty string when every rank has the right sums,
-// all computed in the same way. Schedules must be valid by themselves (flawOfSchedule).
-std::string interpretAllReduce(const std::vector<Schedule>& schedules, const InterpretOptions& options);
+// Runs a collective once. Returns what went wrong, or an empty string when every rank has what the goal says,
+// and ranks that want the same computed it in the same way. Schedules must be valid by themselves
+// (flawOfSchedule).
+std::string interpret(const std::vector<Schedule>& schedules, const Goal& goal,
+                      const InterpretOptions& options);
 
 }  // namespace topoccl

@@ -10,21 +10,21 @@ namespace {
 
 class Interpreter : public testing::TestWithParam<Emitter> {};
 
-INSTANTIATE_TEST_SUITE_P(AllReduce, Interpreter, testing::ValuesIn(kEmitters),
-                         [](const auto& instance) { return std::string(instance.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, Interpreter, testing::ValuesIn(algorithmRows()), parameterName);
 
 TEST_P(Interpreter, GetsTheRightSumsFromEverySchedule) {
   for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 13})
-    for (const int channels : {1, 2}) {
-      const std::vector<Schedule> schedules = emitAll(GetParam(), ranks, channels);
+    for (const int root : rootsOf(GetParam(), ranks)) {
+      const std::vector<Schedule> schedules = emitAll(GetParam(), ranks, 1 + root % 2, root);
+      const Goal goal = goalOf(GetParam(), ranks, root);
       for (uint32_t seed = 1; seed <= 8; ++seed)
         for (const uint32_t moreSlots : {0u, 2u}) {
           InterpretOptions options;
-          options.inPlace = seed % 2 == 1;
+          options.inPlace = goal.inPlace && seed % 2 == 1;
           options.share = seed % 4 >= 2;
           options.slots = schedules[0].minSlots + moreSlots;
           options.seed = seed;
-          ASSERT_EQ(interpretAllReduce(schedules, options), "") << ranks << " ranks, seed " << seed;
+          ASSERT_EQ(interpret(schedules, goal, options), "") << ranks << " ranks, seed " << seed;
         }
     }
 }
@@ -38,11 +38,11 @@ TEST(Interpreter, SeesEachKindOfFault) {
     options.inPlace = options.share = share;
     std::string text;
     for (options.seed = 1; options.seed <= 50 && text.empty(); ++options.seed)
-      text = interpretAllReduce(schedules, options);
+      text = interpret(schedules, goalOf(Collective::AllReduce, 3), options);
     return text;
   };
-  const Emitter& ring = kEmitters[0];
-  const Emitter& oneShot = kEmitters[2];
+  const Emitter& ring = allReduce(Algorithm::Ring);
+  const Emitter& oneShot = allReduce(Algorithm::MeshOneShot);
   EXPECT_EQ(outcome(ring, [](Schedule&) {}), "");
   EXPECT_EQ(outcome(ring, [](Schedule& s) { s.steps[0].outChunk = 2; }), "a packet of another chunk");
   EXPECT_NE(outcome(ring, [](Schedule& s) { s.steps[0].inChunk = 2; }).find("wrong sum"), std::string::npos);

@@ -19,20 +19,23 @@ constexpr int kMostRanks = 512;
 
 class Proof : public testing::TestWithParam<Emitter> {};
 
-INSTANTIATE_TEST_SUITE_P(AllReduce, Proof, testing::ValuesIn(kEmitters),
-                         [](const auto& instance) { return std::string(instance.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, Proof, testing::ValuesIn(algorithmRows()), parameterName);
 
 TEST_P(Proof, HoldsForEveryRankCountUpTo64) {
   for (int ranks = 1; ranks <= std::min(64, kMostRanks); ++ranks) {
-    const Verdict verdict = prove(emitAll(GetParam(), ranks), allReduceGoal(ranks));
-    ASSERT_TRUE(verdict.ok) << ranks << " ranks: " << verdict.message;
+    for (const int root : rootsOf(GetParam(), ranks)) {
+      const Verdict verdict = prove(emitAll(GetParam(), ranks, 1, root), goalOf(GetParam(), ranks, root));
+      ASSERT_TRUE(verdict.ok) << ranks << " ranks, root " << root << ": " << verdict.message;
+    }
   }
 }
 
 TEST_P(Proof, HoldsForSeveralChannels) {
   for (const int channels : {2, 3})
     for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 13, 16, 24}) {
-      const Verdict verdict = prove(emitAll(GetParam(), ranks, channels), allReduceGoal(ranks));
+      const int root = ranks - 1;
+      const Verdict verdict =
+          prove(emitAll(GetParam(), ranks, channels, root), goalOf(GetParam(), ranks, root));
       ASSERT_TRUE(verdict.ok) << ranks << " ranks, " << channels << " channels: " << verdict.message;
     }
 }
@@ -43,7 +46,10 @@ void proveSample(const Emitter& emitter, int ranks, bool inPlace) {
   CheckOptions options;
   options.inPlace = inPlace;
   options.sharing = Sharing::Offers;
-  const Verdict verdict = check(emitAll(emitter, ranks), allReduceGoal(ranks), options);
+  const int root = ranks / 3;
+  const Goal goal = goalOf(emitter, ranks, root);
+  if (inPlace && !goal.inPlace) return;
+  const Verdict verdict = check(emitAll(emitter, ranks, 1, root), goal, options);
   ASSERT_TRUE(verdict.ok) << ranks << " ranks: " << verdict.message;
 }
 
@@ -60,13 +66,13 @@ TEST_P(Proof, HoldsForSamplesUpTo512Ranks) {
 
 // Why one-shot declares `copy in place`.
 TEST(MeshOneShotProof, NeedsCopiesInPlace) {
-  std::vector<Schedule> schedules = emitAll(kEmitters[2], 3);
+  std::vector<Schedule> schedules = emitAll(allReduce(Algorithm::MeshOneShot), 3);
   for (Schedule& schedule : schedules) schedule.copyInPlace = false;
   CheckOptions options;
   options.sharing = Sharing::References;
-  EXPECT_TRUE(check(schedules, allReduceGoal(3), options).ok);
+  EXPECT_TRUE(check(schedules, goalOf(Collective::AllReduce, 3), options).ok);
   options.inPlace = true;
-  const Verdict verdict = check(schedules, allReduceGoal(3), options);
+  const Verdict verdict = check(schedules, goalOf(Collective::AllReduce, 3), options);
   EXPECT_NE(verdict.message.find("nothing orders"), std::string::npos) << verdict.message;
 }
 
@@ -76,7 +82,7 @@ TEST_P(Proof, DeclaresTheFewestSlotsThatDoNotDeadlock) {
     if (schedules[0].minSlots == 1) continue;
     CheckOptions options;
     options.slots = schedules[0].minSlots - 1;
-    const Verdict verdict = check(schedules, allReduceGoal(ranks), options);
+    const Verdict verdict = check(schedules, goalOf(GetParam(), ranks), options);
     EXPECT_FALSE(verdict.ok);
     EXPECT_NE(verdict.message.find("deadlock"), std::string::npos) << verdict.message;
   }

@@ -103,7 +103,7 @@ TEST(RangeTableText, ErrorsNameLineTextAndWhatIsExpected) {
   const Bad bads[] = {
       {"all_reduce 2-8 0-1K", "all_reduce 2-8 0-1K", "COLLECTIVE RANKS BYTES CHOICE..."},
       {"all_reduce", "all_reduce", "COLLECTIVE RANKS BYTES CHOICE..."},
-      {"allreduce 2-8 0-1K ring/packet/1", "allreduce", "a collective (all_reduce)"},
+      {"allreduce 2-8 0-1K ring/packet/1", "allreduce", "a collective (all_reduce, broadcast, ...)"},
       {"all_reduce 2 0-1K ring/packet/1", "2", ranks},
       {"all_reduce 8-2 0-1K ring/packet/1", "8-2", ranks},
       {"all_reduce 2-0 0-1K ring/packet/1", "2-0", ranks},
@@ -173,6 +173,7 @@ TEST(RangeTableText, ComesFromFiles) {
   std::remove(path.c_str());
   expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load(path); }), "TOPOCCL_RANGE_TABLE=" + path);
   expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load("/"); }), "TOPOCCL_RANGE_TABLE=/");
+  expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load("foo"); }), "taken for a path");
 }
 
 // ---- choices ----
@@ -209,7 +210,7 @@ TEST(RangeTablePick, FallsBackAlongItsChoices) {
   EXPECT_EQ(pick(table, 8, 0, filter("^mesh")), kRing);
   EXPECT_EQ(pick(table, 8, 0, filter("tree")), kTree);
   EXPECT_EQ(pick(table, 8, 0, filter("", "simple")), kTree);
-  const int many = row(Algorithm::MeshOneShot).maxRanks + 1;
+  const int many = row(Collective::AllReduce, Algorithm::MeshOneShot).maxRanks + 1;
   EXPECT_EQ(pick(table, many - 1, 0), kOneShot);
   EXPECT_EQ(pick(table, many, 0), kRing) << "more ranks than the first choice takes";
 }
@@ -222,12 +223,12 @@ TEST(RangeTablePick, AnEmptyTableStillFindsSomething) {
         const ChoiceFilter allowed = filter(algo, proto);
         const Choice choice = pick(table, ranks, 100, allowed);
         EXPECT_TRUE(allowed.allows(choice));
-        EXPECT_LE(ranks, row(choice.algorithm).maxRanks);
+        EXPECT_LE(ranks, row(Collective::AllReduce, choice.algorithm).maxRanks);
       }
 }
 
 TEST(RangeTablePick, NothingForThatManyRanksIsAnError) {
-  const int many = row(Algorithm::MeshOneShot).maxRanks + 1;
+  const int many = row(Collective::AllReduce, Algorithm::MeshOneShot).maxRanks + 1;
   const std::string error =
       thrownBy(Code::InvalidUsage, [&] { pick(RangeTable::builtIn(), many, 0, filter("mesh")); });
   expectContains(error, "NCCL_ALGO");
@@ -239,7 +240,7 @@ TEST(RangeTablePick, TheBuiltInTableCoversEverything) {
   for (const int ranks : {1, 2, 3, 8, 9, 1024, 1025, 65536})
     for (uint64_t bytes = 1; bytes != 0; bytes <<= 1)
       for (const uint64_t near : {bytes - 1, bytes, bytes + 1})
-        EXPECT_LE(ranks, row(pick(table, ranks, near).algorithm).maxRanks);
+        EXPECT_LE(ranks, row(Collective::AllReduce, pick(table, ranks, near).algorithm).maxRanks);
 }
 
 // ---- settings ----
@@ -315,8 +316,9 @@ TEST(ChoiceFilterText, ErrorsNameSettingValueAndWhatIsAllowed) {
   for (const Bad& bad :
        {Bad{"rings", "unknown name \"rings\""}, Bad{"ring,Foo", "unknown name \"foo\""},
         Bad{"^foo", "unknown name \"foo\""}, Bad{"ring ", "unknown name \"ring \""},
-        Bad{"^ring,^tree", "unknown name \"^tree\""}, Bad{"alltoall:ring", "unknown collective \"alltoall\""},
-        Bad{":ring", "unknown collective \"\""}, Bad{"broadcast:foo", "unknown name \"foo\""},
+        Bad{"^ring,^tree", "unknown name \"^tree\""},
+        Bad{"everywhere:ring", "unknown collective \"everywhere\""}, Bad{":ring", "unknown collective \"\""},
+        Bad{"broadcast:foo", "unknown name \"foo\""},
         Bad{"ring;tree", "only the first section may name no collective"},
         Bad{"allreduce:ring;tree", "only the first section may name no collective"},
         Bad{"nvls", "leaves nothing"}, Bad{"allreduce:pat,nvls", "leaves nothing"},

@@ -25,8 +25,7 @@ TEST(Arguments, MessagesNameArgumentValueAndWhatIsAllowed) {
               checkedType(static_cast<ncclDataType_t>(12));
             }).find("datatype is 12; it must be in 0..11"),
             std::string::npos);
-  EXPECT_NE(rejection([] { checkedOperator(ncclNumOps); }).find("op is 5; it must be in 0..4"),
-            std::string::npos);
+  EXPECT_NE(rejection([] { isReadAtEachCall(2); }).find("residence is 2"), std::string::npos);
   EXPECT_NE(
       rejection([] { checkBuffer(nullptr, 3, "sendbuff"); }).find("sendbuff is NULL although count is 3"),
       std::string::npos);
@@ -39,7 +38,7 @@ TEST(Arguments, WhatIsAllowedPasses) {
   EXPECT_EQ(rejection([] { checkBuffer(nullptr, 0, "sendbuff"); }), "");
   EXPECT_EQ(rejection([] { checkCount(SIZE_MAX / 4, ncclFloat); }), "");
   EXPECT_EQ(checkedType(ncclBfloat16), DataType::Bfloat16);
-  EXPECT_EQ(checkedOperator(ncclAvg), Operator::Avg);
+  EXPECT_FALSE(isReadAtEachCall(ncclScalarHostImmediate));
 }
 
 }  // namespace

@@ -93,10 +93,31 @@ TEST(Entry, ACommunicatorOfOneRankChecksItsArguments) {
   topocclPlan_t plan{};
   EXPECT_EQ(topocclCommExplain(comm, "all_reduce", 1000, ncclFloat, &plan), ncclSuccess) << lastError();
   EXPECT_NE(plan.algorithm[0], '\0');
+  EXPECT_EQ(topocclCommExplain(comm, "send_recv", 1000, ncclFloat, &plan), ncclSuccess) << lastError();
+  EXPECT_STREQ(plan.algorithm, "p2p");
+  EXPECT_EQ(plan.channels, 1);
   EXPECT_EQ(topocclCommExplain(comm, "all_confuse", 1000, ncclFloat, &plan), ncclInvalidArgument);
   EXPECT_EQ(topocclCommExplain(comm, nullptr, 1000, ncclFloat, &plan), ncclInvalidArgument);
   EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
   EXPECT_EQ(ncclCommDestroy(comm), ncclInvalidArgument) << "a dead handle";
+}
+
+TEST(Entry, ExplainRefusesWhatACallRefuses) {
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess) << lastError();
+  const std::vector<char> in(8);
+  std::vector<char> out(8);
+  for (int type = -1; type <= ncclNumTypes; type++) {
+    const auto datatype = static_cast<ncclDataType_t>(type);
+    bool isTaken = false;
+    for (const ncclRedOp_t op : {ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg})
+      isTaken |= ncclAllReduce(in.data(), out.data(), 1, datatype, op, comm, nullptr) == ncclSuccess;
+    topocclPlan_t plan{};
+    EXPECT_EQ(topocclCommExplain(comm, "all_reduce", 1, datatype, &plan),
+              isTaken ? ncclSuccess : ncclInvalidArgument)
+        << type;
+  }
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }
 
 TEST(Entry, MemoryIsAllocatedAndFreed) {
@@ -121,6 +142,21 @@ TEST(Entry, LeavesErrnoAlone) {
   int count = 0;
   topocclGetDevices(nullptr, 0, &count);
   EXPECT_EQ(errno, 4711);
+}
+
+TEST(Entry, RanksBeyondTheDevicesTakeTurns) {
+  int devices = 0;
+  ASSERT_EQ(topocclGetDevices(nullptr, 0, &devices), ncclSuccess);
+  std::vector<ncclComm_t> comms(static_cast<size_t>(devices) + 2);
+  ASSERT_EQ(ncclCommInitAll(comms.data(), devices + 2, nullptr), ncclSuccess) << lastError();
+  for (int rank = 0; rank < devices + 2; rank++) {
+    int device = -1;
+    EXPECT_EQ(ncclCommCuDevice(comms[static_cast<size_t>(rank)], &device), ncclSuccess);
+    EXPECT_EQ(device, rank % devices);
+    EXPECT_EQ(ncclCommDestroy(comms[static_cast<size_t>(rank)]), ncclSuccess);
+  }
+  ncclComm_t comm = nullptr;
+  EXPECT_EQ(ncclCommInitAll(&comm, 1, &devices), ncclInvalidArgument) << "no such device";
 }
 
 TEST(Entry, DevicesAreListedUpToTheCapacity) {

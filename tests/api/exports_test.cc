@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <set>
@@ -83,6 +84,19 @@ TEST(Exports, LibncclHasNcclsNameAndFindsLibtopocclBesideIt) {
   EXPECT_NE(dynamic.find("soname: [libnccl.so.2]"), std::string::npos) << dynamic;
   EXPECT_NE(dynamic.find("runpath: [$ORIGIN]"), std::string::npos) << dynamic;
   EXPECT_NE(dynamic.find("Shared library: [libtopoccl.so."), std::string::npos) << dynamic;
+}
+
+// The program's copy in another tree has to find that tree's libraries: the build's own may be gone or older.
+TEST(Exports, ProgramsFindTheLibrariesBesideThemInAMovedTree) {
+  char pattern[] = "/tmp/topoccl-XXXXXX";
+  ASSERT_NE(mkdtemp(pattern), nullptr);
+  const std::string tree = std::string(pattern) + "/a moved tree";
+  outputOf("mkdir -p '" + tree + "/bin' && cp '" EXAMPLE "' '" + tree + "/bin/example'");
+  outputOf("ln -s \"$(dirname '" LIBNCCL "')\" '" + tree + "/lib'");
+  const std::string found = outputOf("ldd '" + tree + "/bin/example'");
+  EXPECT_NE(found.find("libnccl.so.2 => " + tree + "/bin/../lib/libnccl.so.2"), std::string::npos) << found;
+  EXPECT_EQ(outputOf("'" + tree + "/bin/example' 2"), "2 ranks, 100000 elements each: all sums are right\n");
+  outputOf(std::string("rm -r ") + pattern);
 }
 
 }  // namespace

@@ -51,6 +51,20 @@ TEST(Interfaces, ThatAreAllFilteredOutAreListed) {
   }
 }
 
+// In a network namespace of its own, say; NCCL_SOCKET_IFNAME was blamed.
+TEST(Interfaces, ThatAreAllDownAreTheSystemsFault) {
+  for (const char* filter : {"", "eth"}) {
+    try {
+      chooseInterfaces({}, filter);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::SystemError);
+      EXPECT_NE(std::string(error.what()).find("bring up lo"), std::string::npos) << error.what();
+      EXPECT_EQ(std::string(error.what()).find("NCCL_SOCKET_IFNAME"), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(Interfaces, OfThisHostAreFound) {
   EXPECT_FALSE(networkInterfaces().empty());
 }

@@ -39,6 +39,22 @@ TEST(Settings, AreReadFromTheEnvironment) {
   EXPECT_EQ(settings.slots, 0);
 }
 
+TEST(Settings, ThatAreSetAreListedWithoutSecretsOnALineEach) {
+  const std::map<std::string, std::string> values = {{"NCCL_ALGO", "ring"},
+                                                     {"NCCL_PROTO", ""},
+                                                     {"TOPOCCL_SECRET", "hush"},
+                                                     {"TOPOCCL_RANGE_TABLE", "one\ntwo"},
+                                                     {"TOPOCCL_INIT_TIMEOUT", "wrong"}};
+  const auto lines = settingsSet([&](const char* name) -> const char* {
+    const auto found = values.find(name);
+    return found == values.end() ? nullptr : found->second.c_str();
+  });
+  EXPECT_EQ(lines, (std::vector<std::string>{"NCCL_ALGO set by environment to ring.",
+                                             "TOPOCCL_SECRET set by environment to (hidden).",
+                                             "TOPOCCL_INIT_TIMEOUT set by environment to wrong.",
+                                             "TOPOCCL_RANGE_TABLE set by environment to one two."}));
+}
+
 class BadSetting : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(BadSetting, NamesVariableValueAndWhatIsAllowed) {

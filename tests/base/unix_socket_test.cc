@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -107,6 +108,25 @@ TEST(UnixSocket, RefusesAndClosesWhatItDidNotAskFor) {
   ASSERT_EQ(::sendmsg(one.get(), &message, 0), 1);
   EXPECT_THROW(receiveDescriptor(two.get(), soon(), "receiving"), Error);
   EXPECT_EQ(openDescriptors(), before);
+}
+
+TEST(UnixSocket, SaysThatNoDescriptorIsLeftToReceive) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  const Descriptor one(ends[0]), two(ends[1]);
+  sendDescriptor(one.get(), one.get(), soon(), "sending");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  Code code = Code::Success;
+  try {
+    receiveDescriptor(two.get(), soon(), "receiving");
+  } catch (const Error& error) {
+    code = error.code();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(code, Code::SystemError);
 }
 
 }  // namespace

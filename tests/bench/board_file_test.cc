@@ -137,6 +137,31 @@ TEST_F(BoardFileTest, AMissingRankZeroIsNamed) {
   }
 }
 
+TEST_F(BoardFileTest, ARankThatWaitsLongSaysOnceForWhom) {
+  for (const int rank : {0, 2}) {
+    BoardFileRequest alone = request(rank);
+    alone.silence = std::chrono::milliseconds(50);
+    alone.patience = std::chrono::milliseconds(300);
+    testing::internal::CaptureStderr();
+    EXPECT_THROW(BoardFile{alone}, Failure);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              rank == 0 ? "# rank 0: waiting for 2 of 3 ranks to come\n"
+                        : "# rank 2: waiting for rank 0 to make " + boardPath(alone) + "\n");
+  }
+}
+
+TEST_F(BoardFileTest, AFolderThatCannotBeWrittenLeadsToTheVariable) {
+  BoardFileRequest nowhere = request(0);
+  nowhere.directory += "/nowhere";
+  try {
+    const BoardFile file(nowhere);
+    FAIL() << "made a file in no folder";
+  } catch (const Failure& failure) {
+    EXPECT_NE(std::string(failure.what()).find("set XDG_RUNTIME_DIR to"), std::string::npos)
+        << failure.what();
+  }
+}
+
 TEST_F(BoardFileTest, ARankThatComesTwiceIsAnError) {
   EXPECT_EQ(inProcesses(3,
                         [this](int process) {

@@ -52,8 +52,32 @@ Variables with(Variables variables, const Variables& changes) {
 
 TEST(Launch, NoVariablesMeanNoLauncher) {
   EXPECT_FALSE(detect({}));
-  EXPECT_FALSE(detect({{"RANK", "1"}}));
   EXPECT_FALSE(detect({{"PATH", "/bin"}, {"SLURM_JOB_ID", "7"}}));
+}
+
+TEST(Launch, HalfOfALaunchersVariablesIsAnErrorThatNamesTheOthers) {
+  for (const auto& [set, missing] :
+       {std::pair{"RANK", "WORLD_SIZE"}, std::pair{"WORLD_SIZE", "RANK"},
+        std::pair{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, std::pair{"PMI_SIZE", "PMI_RANK"}}) {
+    try {
+      detect({{set, "1"}});
+      ADD_FAILURE() << set;
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), ExitCode::BadArguments);
+      EXPECT_EQ(std::string(failure.what()).find(std::string(set) + " is set, but " + missing + " is not"),
+                0U)
+          << failure.what();
+    }
+  }
+}
+
+TEST(Launch, EmptyVariablesCountAsUnset) {
+  EXPECT_FALSE(detect({{"RANK", ""}, {"WORLD_SIZE", ""}}));
+  EXPECT_EQ(detect(with(kTorchrun, {{"LOCAL_WORLD_SIZE", ""}, {"OMPI_COMM_WORLD_RANK", ""}}))->ranks, 2);
+}
+
+TEST(Launch, OtherLaunchersVariablesMakeHalfASetHarmless) {
+  EXPECT_EQ(detect(with(kSrun, {{"WORLD_SIZE", "16"}}))->launcher, "srun");
 }
 
 TEST(Launch, RanksComeFromEachLaunchersVariables) {

@@ -58,6 +58,7 @@ TEST(Options, ThreadsOrDevicesMeanOneProcessUnlessAskedOtherwise) {
   EXPECT_EQ(parse({"-t", "4"}).processes, 1);
   EXPECT_EQ(parse({"-g", "2"}).processes, 1);
   EXPECT_EQ(parse({"-t", "4", "--ranks", "3"}).processes, 3);
+  EXPECT_NE(usage("bench").find("default: one per device, 1 when -t or -g is given"), std::string::npos);
   EXPECT_EQ(parse({"--nthreads", "4"}).processes, 1);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -100,7 +101,8 @@ class EveryPattern : public testing::TestWithParam<std::tuple<int, int, int>> {
   Pattern pattern_;
 };
 INSTANTIATE_TEST_SUITE_P(Pattern, EveryPattern,
-                         testing::Combine(testing::Range(0, kElementTypeCount), testing::Range(0, 5),
+                         testing::Combine(testing::Range(0, kElementTypeCount),
+                                          testing::Range(0, kOperatorNameCount),
                                           testing::Values(1, 2, 3, 13, 64)));
 
 TEST_P(EveryPattern, IsReducedExactlyInAnyOrder) {
@@ -118,6 +120,7 @@ TEST_P(EveryPattern, IsReducedExactlyInAnyOrder) {
       for (int k = 0; k < ranks_; k++) {
         const int rank = isBackward ? ranks_ - 1 - k : k;
         double next = element(inputs[static_cast<size_t>(rank)], i);
+        if (op_ == kMulSum) next = rounded(next * scalarOf(rank));
         if (isFactor) next = rounded(next * factor);
         result = k == 0 ? next : combine(result, next);
       }
@@ -140,6 +143,13 @@ TEST(Pattern, DiffersBetweenRanksSeedsAndPlaces) {
   std::vector<std::byte> moved(1024 * 4);
   fillFromStream(type, zero, 4096, 1024, moved.data());
   EXPECT_GT(countWrong(type, zero, 0, 1024, moved.data(), 0), 1000U);
+}
+
+TEST(Pattern, WhatIsOnlyMovedHasAllBits) {
+  const ElementType& type = elementType(ncclFloat8e5m2);
+  const Stream stream = Pattern(type, kNoOperator, 3, 1).input(1);
+  std::set<std::byte> values(stream.begin(), stream.end());
+  EXPECT_EQ(values.size(), 256U);
 }
 
 TEST(Pattern, AMissingOrDoubledRankIsNoticedAlmostEverywhere) {

@@ -133,6 +133,17 @@ TEST(TextReport, ExplainAndIterationColumnsStandUnderTheirHeads) {
   EXPECT_EQ(labels.find("i_max") + 5, values.find("   4.00") + 7) << "slowest driver of each iteration";
 }
 
+TEST(TextReport, AWayThatWasNotRunHasNoNumbers) {
+  const std::string text =
+      printed(Options{}, [](const TextReport& report) { report.measurement(Measurement{}, true); });
+  EXPECT_EQ(text, "      nan     nan     nan    N/A");
+  Options options;
+  options.perIteration = true;
+  const std::string iterations =
+      printed(options, [](const TextReport& report) { report.measurement(Measurement{}, true); });
+  EXPECT_EQ(iterations, text + "      nan      nan      nan      nan");
+}
+
 TEST(JsonReport, HasNcclTestsKeysAndNeverOverwrites) {
   char name[] = "/tmp/json_report_test.XXXXXX";
   const std::string directory = mkdtemp(name);

@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 
 #include "base/error.h"
 #include "base/unix_socket.h"
@@ -93,6 +96,34 @@ TEST(Exchange, WorksWithStrangersAtTheLeadersSocket) {
     mine->barrier();
     mine->leave();
     if (!shared) throw std::runtime_error("no memory");
+  });
+  for (const std::string& error : processes.wait()) EXPECT_EQ(error, "");
+}
+
+// With two cores, hundreds of ranks had asked before the first could answer: the leader sent the oldest away,
+// and these gave up.
+TEST(Exchange, ServesMoreReceiversThanItHasPlaces) {
+  const int ranks = std::getenv("TOPOCCL_TEST_REDUCED") ? 24 : 100;
+  const Settings settings = settingsWithTimeout(100'000);
+  const Wait patiently{Deadline::in(settings.initTimeout), nullptr};
+  std::vector<int> receivers;
+  for (int rank = 1; rank < ranks; ++rank) receivers.push_back(rank);
+  SharedValue<IdBox> box;
+  SharedValue<std::atomic<int>> ended;
+  // The last process is no rank: it has the root, which needs a descriptor per rank.
+  Processes processes(ranks + 1, [&](int rank) {
+    if (rank == ranks) {
+      box->make(settings);
+      while (*ended < ranks) ::usleep(1000);
+      return;
+    }
+    const std::shared_ptr<void> end(nullptr, [&](void*) { ++*ended; });
+    const auto mine = connectBootstrap(box->take(), ranks, rank, settings);
+    const rlimit few{40, 40};
+    if (rank == 0 && ::setrlimit(RLIMIT_NOFILE, &few) != 0) throw std::runtime_error("setrlimit");
+    if (!shareOnNode(*mine, {0, receivers}, makeFile, patiently)) throw std::runtime_error("no memory");
+    mine->barrier();
+    mine->leave();
   });
   for (const std::string& error : processes.wait()) EXPECT_EQ(error, "");
 }

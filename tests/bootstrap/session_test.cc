@@ -19,10 +19,12 @@ struct Stage {
     std::string payload;
   };
   std::map<int, std::vector<Sent>> sent;
+  std::vector<int> order;  // connections, as they were sent to
   Session::Time now{std::chrono::hours(1)};
   Session session{
       {-1, 77, 1, "roothost"}, milliseconds(500), [this](int connection, Message kind, const Payload& p) {
         sent[connection].push_back({kind, p.bytes()});
+        order.push_back(connection);
       }};
 
   void join(int rank, int ranks, int connection = -1, uint32_t version = kLibraryVersion,
@@ -69,6 +71,15 @@ TEST(Session, TellsWhichRankLivesWithTheRoot) {
   for (int rank = 0; rank < 9; ++rank)
     if (rank != 7) stage.join(rank, 9);
   EXPECT_EQ(decodeWelcome(stage.sent[100].front().payload)->rootRank, 7);
+}
+
+// Its process may end as soon as it hears, and the root with it.
+TEST(Session, TellsTheRankThatLivesWithTheRootLast) {
+  Stage stage;
+  for (const int rank : {7, 6, 8}) stage.join(rank, 12);
+  stage.order.clear();
+  stage.session.onClosed(106, "died");
+  EXPECT_EQ(stage.order, (std::vector{108, 107}));
 }
 
 TEST(Session, GathersBlobsByRank) {

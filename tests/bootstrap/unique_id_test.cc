@@ -48,8 +48,17 @@ TEST(UniqueId, FromCommIdIsTheSameEverywhere) {
   settings.secret.clear();
   settings.commId = "127.0.0.1:7001";
   EXPECT_NE(decodeUniqueId(id).secret, decodeUniqueId(uniqueIdFromCommId(settings)).secret);
-  settings.commId = "nonsense";
-  EXPECT_THROW(uniqueIdFromCommId(settings), Error);
+  for (const std::string wrong :
+       {"nonsense", "127.0.0.1:0", "127.0.0.1:99999", "no.such.host.invalid:7000"}) {
+    settings.commId = wrong;
+    try {
+      uniqueIdFromCommId(settings);
+      ADD_FAILURE() << wrong;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::InvalidArgument);
+      EXPECT_EQ(std::string(error.what()).find("NCCL_COMM_ID=" + wrong + ": "), 0U) << error.what();
+    }
+  }
 }
 
 }  // namespace

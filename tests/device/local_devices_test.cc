@@ -34,6 +34,7 @@ TEST(LocalDevices, AreTheCoresOfTheAffinityMask) {
     ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
     const std::vector<LocalDevice> pinned = localDevices();
     ASSERT_EQ(pinned.size(), 1U);
+    EXPECT_EQ(localDeviceCount(), 1);
     EXPECT_EQ(pinned[0].core, all.back().core);
   }).join();
 }

@@ -39,7 +39,7 @@ class Alone {
   Alone() {
     ScheduleBuilder builder(1, 0, 1);
     builder.step({kIn}, {kOut}, 0);
-    bound_ = std::make_unique<BoundSchedule>(builder.take(), std::vector<Endpoint>());
+    bound_ = std::make_unique<BoundSchedule>(builder.take(), std::vector<Endpoint*>());
     work.onOpen = [this](int) {
       work.context.in = in.data();
       work.context.out = out.data();

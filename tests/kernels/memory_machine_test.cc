@@ -124,9 +124,10 @@ class GroupMachine : public testing::TestWithParam<Protocol> {
     context.referenceBytes = context.offerBytes = trial.directBytes;
     context.guard = {&touching, &poison};
 
+    Endpoint* const ends[] = {&endpoints[0], &endpoints[1]};
     const void* inputs[4];
     void* outputs[4];
-    MemoryMachine<CurrentGroup, GroupMover> machine({}, endpoints, inputs, outputs);
+    MemoryMachine<CurrentGroup, GroupMover> machine({}, ends, inputs, outputs);
     machine.start(context, {});
     if (endpoints[kReceive].offerCount != 0) machine.offerAhead(endpoints[kReceive], 0);
     runThreads(program, machine);

@@ -43,6 +43,13 @@ FAULTS = [
     ("shell", "scripts/fault.sh", "#!/bin/bash\nset -euo pipefail", "not executable"),
     ("shell", "scripts/fault.sh", "#!/bin/bash\ntrue", "lacks"),
     ("shell", "scripts/fault", "#!/bin/sh\nif true", "does not parse"),
+    ("usage", "scripts/fault.sh", "#!/bin/bash\n# Does things.\ntrue", "--help: does not show"),
+    ("usage", "scripts/fault.sh", "#!/bin/bash\necho scripts/fault.sh >&2; exit 2", "--help: ends with 2"),
+    ("usage", "scripts/fault.sh", "#!/bin/bash\ntouch made; echo scripts/fault.sh", "--help: makes made"),
+    ("usage", "scripts/fault.sh", "#!/bin/bash\necho scripts/fault.sh", "--no-such-option: ends with 0"),
+    ("build_tree", "scripts/common.sh", "realpath() { pwd -P; }", "keeps a build tree of another folder"),
+    ("build_tree", "scripts/common.sh", "realpath() { echo x; }", "forgets its own build tree"),
+    ("build_tree", "scripts/common.sh", "fail() { exit 1; }", "says nothing clear"),
     ("tidy", "src/base/fault.cc", "int Bad_name() { return 0; }", "readability-identifier-naming"),
     ("links", "docs/fault.md", "[x](nowhere.md)", "nowhere.md does not exist"),
     ("links", "docs/fault.md", "# A title\n[x](#a-title) [y](#another)", "no heading for #another"),
@@ -64,6 +71,7 @@ LEGAL = [
     ("words", "docs/legal.md", "in/out/scratch 127.0.0.1 192.0.2.7 ${HOME}/x /proc/self/maps"),
 ]
 COPIED = ("src", "include", "scripts", "cmake", "tests", "docs")
+REPORTED_FOR = {"build_tree": "scripts/build.sh"}  # whatever file is at fault
 COPIED_FOR = {"headers": ("src/base", "include"), "tidy": ()}  # compiling every header for each proof would take minutes
 
 
@@ -95,7 +103,7 @@ def proof(root, compiler, name, file, text, words):
         copy = copy_with(root, COPIED_FOR.get(name, COPIED), folder, file, text)
         with contextlib.redirect_stdout(io.StringIO()):
             found = findings(name, copy, compiler)
-    found = [finding for finding in found if finding.startswith(file)]
+    found = [finding for finding in found if finding.startswith((file, REPORTED_FOR.get(name, file)))]
     if words is None:
         return f"{name} complains about legal text: {found[0]}" if found else None
     if not any(words in finding for finding in found):

@@ -36,7 +36,7 @@ TEST(ScheduleBuilder, OpensALaneForStepsThatHaveNone) {
   ASSERT_EQ(schedule.lanes.size(), 2u);
   EXPECT_EQ(schedule.lanes[1], (Lane{1, 1}));
   EXPECT_EQ(schedule.steps[1], (Step{2, 1, 1, 0, 1, 1, true}));
-  EXPECT_EQ(maxSpan(schedule), 2u);
+  EXPECT_EQ(schedule.slotChunks, 2u);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ TEST(ChunkMap, CoversEveryElementOnceInOrder) {
         for (const uint32_t span : {1u, 4u}) {
           const ChunkMap map = makeChunkMap(count, bytes, chunks, 1024, span);
           uint64_t next = 0;
-          for (uint64_t chunk = 0; chunk < chunks; ++chunk) {
+          for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
             const ElementRange whole = chunkRange(map, chunk);
             ASSERT_EQ(whole.begin, next);
             for (uint64_t piece = 0; piece < map.pieces; ++piece) {
@@ -31,7 +31,7 @@ TEST(ChunkMap, MakesChunksEqualToOneGranule) {
   const ChunkMap map = makeChunkMap(1000, 4, 7, 4096, 1);
   EXPECT_EQ(map.granule, 16u);
   uint64_t shortest = UINT64_MAX, longest = 0;
-  for (uint64_t chunk = 0; chunk + 1 < 7; ++chunk) {
+  for (uint32_t chunk = 0; chunk + 1 < 7; ++chunk) {
     const ElementRange range = chunkRange(map, chunk);
     EXPECT_EQ(range.begin % map.granule, 0u);
     shortest = std::min(shortest, range.count);
@@ -51,6 +51,30 @@ TEST(ChunkMap, DoesNotOverflowAtTwoToTheForty) {
   const ChunkMap map = makeChunkMap(count, 8, 65536, 1 << 20, 1);
   const ElementRange last = chunkRange(map, 65535);
   EXPECT_EQ(last.begin + last.count, count);
+}
+
+// Blocks side by side, all cut alike: chunk c is part c / blocks of block c mod blocks.
+TEST(ChunkMap, CutsBlocksAlike) {
+  constexpr uint32_t kBlocks = 3, kParts = 4;
+  for (const uint64_t count : {uint64_t{0}, uint64_t{1}, uint64_t{17}, uint64_t{1000}}) {
+    const ChunkMap whole = makeChunkMap(count, 4, kParts, 256, 1);
+    const ChunkMap map = makeChunkMap(count, 4, kBlocks * kParts, 256, 1, kBlocks);
+    EXPECT_EQ(map.pieces, whole.pieces);
+    for (uint32_t part = 0; part < kParts; ++part)
+      for (uint32_t block = 0; block < kBlocks; ++block)
+        for (uint64_t piece = 0; piece < map.pieces; ++piece) {
+          const ElementRange expected = pieceRange(whole, part, piece);
+          const ElementRange range = pieceRange(map, part * kBlocks + block, piece);
+          EXPECT_EQ(range.begin, block * count + expected.begin);
+          EXPECT_EQ(range.count, expected.count);
+        }
+  }
+}
+
+TEST(ChunkMap, KnowsWhereConsecutiveChunksAdjoin) {
+  EXPECT_TRUE(chunksAdjoin(makeChunkMap(100, 4, 8, 256, 1)));
+  EXPECT_TRUE(chunksAdjoin(makeChunkMap(100, 4, 8, 256, 1, 8)));
+  EXPECT_FALSE(chunksAdjoin(makeChunkMap(100, 4, 8, 256, 1, 4)));
 }
 
 }  // namespace

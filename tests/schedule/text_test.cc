@@ -12,7 +12,7 @@ namespace topoccl {
 namespace {
 
 const char* const kSample =
-    "rank 1 of 4, chunks 8, scratch 2, slots 3, copy in place\n"
+    "rank 1 of 4, chunks 8 in 4 blocks, scratch 2, slots 3 of 4 chunks, copy in place\n"
     "connection 0: 0 -> 1 channel 0 tag 0\n"
     "connection 1: 1 -> 0,2,3 channel 5 tag 7\n"
     "lane 0\n"
@@ -39,6 +39,8 @@ TEST(Text, PrintsWhatItParsed) {
   EXPECT_EQ(schedule.steps[1].span, 4u);
   EXPECT_EQ(schedule.steps[2].outChunk, 6u);
   EXPECT_TRUE(schedule.copyInPlace);
+  EXPECT_EQ(schedule.blocks, 4u);
+  EXPECT_EQ(schedule.slotChunks, 4u);
   EXPECT_EQ(schedule.connections[1], (Connection{1, {0, 2, 3}, 5, 7}));
 }
 
@@ -46,7 +48,7 @@ TEST(Text, IgnoresCommentsBlankLinesAndSpacing) {
   const std::string loose =
       "# the second of four\r\n"
       "\n"
-      "rank 1 of 4,chunks 8,  scratch 2, slots 3, copy in place   # header\n"
+      "rank 1 of 4,chunks 8  in 4 blocks,  scratch 2, slots 3 of  4 chunks, copy in place   # header\n"
       "connection 0 : 0->1 channel 0 tag 0\n"
       "connection 1: 1 -> 0, 2, 3 channel 5 tag 7\n"
       "\tlane 0\n"
@@ -63,7 +65,9 @@ Schedule randomSchedule(std::mt19937& random) {
   const auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
   const int ranks = 2 + static_cast<int>(below(5));
   const int rank = static_cast<int>(below(static_cast<uint32_t>(ranks)));
-  ScheduleBuilder builder(ranks, rank, 4 + below(20));
+  const uint32_t blocks = 1 + below(4);
+  ScheduleBuilder builder(ranks, rank, blocks * (4 + below(20)), blocks);
+  builder.slotChunks(1 + below(3));
   builder.scratch(24);
   builder.minSlots(1 + below(4));
   if (below(2) == 0) builder.copyInPlace();
@@ -109,7 +113,16 @@ TEST(Text, SaysWhichLineIsWrongAndWhatItExpected) {
   EXPECT_EQ(after("lane 0\n  0: r1 -> out\n"),
             "line 4: \"  0: r1 -> out\": expected the number of a connection below 1 at \"1 -> out\"");
   EXPECT_EQ(after("lane 0\n  8: r0 -> out\n"), "line 4: \"  8: r0 -> out\": chunk 8: there are only 8");
-  EXPECT_EQ(after("lane 0\n  6-8: r0 -> out\n"), "line 4: \"  6-8: r0 -> out\": chunk 8: there are only 8");
+  EXPECT_EQ(after("lane 0\n  6-8: r0 -> out\n"),
+            "line 4: \"  6-8: r0 -> out\": it spans 3 chunks: a slot takes only 1");
+  EXPECT_EQ(
+      complaint("rank 0 of 1, chunks 8 in 3 blocks, scratch 0, slots 1"),
+      "line 1: \"rank 0 of 1, chunks 8 in 3 blocks, scratch 0, slots 1\": blocks 3: the 8 chunks must be a "
+      "multiple of them");
+  EXPECT_EQ(
+      complaint("rank 0 of 1, chunks 8, scratch 0, slots 1 of 0 chunks"),
+      "line 1: \"rank 0 of 1, chunks 8, scratch 0, slots 1 of 0 chunks\": a slot must take at least one "
+      "chunk");
   EXPECT_EQ(after("lane 0\n  0: r0 -> scratch\n"),
             "line 4: \"  0: r0 -> scratch\": scratch chunk 0: there are only 0");
   EXPECT_EQ(after("lane 0\n  3-2: r0 -> out\n"),

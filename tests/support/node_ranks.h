@@ -115,7 +115,7 @@ class NodeRanks {
       context.out = static_cast<unsigned char*>(out_);
       context.elementBytes = static_cast<uint32_t>(elementBytes(request_.type));
       context.map = makeChunkMap(request_.count, context.elementBytes, schedule.chunks, request_.slotBytes,
-                                 maxSpan(schedule));
+                                 schedule.slotChunks, schedule.blocks);
       scratch_.resize(schedule.scratchChunks == 0 ? 0 : request_.count * context.elementBytes + 64);
       context.scratch = scratch_.data();
       context.call = mix(number_, request_.count);
@@ -225,7 +225,8 @@ class NodeRanks {
     auto& bound = bound_[static_cast<size_t>(rank)][request.plan()];
     if (!bound) {
       bound = std::make_unique<Bound>();
-      bound->schedule = row(request.algorithm).emit(flatLayout(ranks_, request.channels), rank);
+      bound->schedule =
+          row(Collective::AllReduce, request.algorithm).emit(flatLayout(ranks_, request.channels), rank, 0);
       bound->endpoints.resize(bound->schedule.connections.size());
     }
     if (bound->ready) return bound->ready.get();
@@ -239,7 +240,9 @@ class NodeRanks {
       if (bound->schedule.connections[bound->connected].from != rank &&
           !connect(connector, request, *bound, bound->connected))
         return nullptr;
-    bound->ready = std::make_unique<BoundSchedule>(bound->schedule, bound->endpoints);
+    std::vector<Endpoint*> ends;
+    for (Endpoint& endpoint : bound->endpoints) ends.push_back(&endpoint);
+    bound->ready = std::make_unique<BoundSchedule>(bound->schedule, std::move(ends));
     return bound->ready.get();
   }
 

@@ -32,8 +32,10 @@ class Pair {
       : plan_(plan), memory_({plan.slots, plan.slotBytes, 1}), ring(memory_.view()) {
     for (uint64_t slot = 0; slot < plan.slots; ++slot)
       std::memset(RingView::data(ring.header(slot)), kUnwritten, plan.slotBytes);
-    sender = std::make_unique<BoundSchedule>(senderSchedule(), std::vector<Endpoint>{end(true)});
-    receiver = std::make_unique<BoundSchedule>(receiverSchedule(), std::vector<Endpoint>{end(false)});
+    ends_[0] = end(true);
+    ends_[1] = end(false);
+    sender = std::make_unique<BoundSchedule>(senderSchedule(), std::vector{&ends_[0]});
+    receiver = std::make_unique<BoundSchedule>(receiverSchedule(), std::vector{&ends_[1]});
   }
 
   // A call of `count` bytes from a buffer to a buffer; messages of `directBytes` go directly.
@@ -84,6 +86,7 @@ class Pair {
 
   PairPlan plan_;
   RingMemory memory_;
+  Endpoint ends_[2];
 
  public:
   RingView ring;

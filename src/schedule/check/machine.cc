@@ -21,13 +21,14 @@ const char* nameOf(Place buffer) {
 
 }  // namespace
 
-SymbolMachine::SymbolMachine(const std::vector<Schedule>& schedules, const CheckOptions& options,
-                             Network& network)
+SymbolMachine::SymbolMachine(const std::vector<Schedule>& schedules, const Goal& goal,
+                             const CheckOptions& options, Network& network)
     : schedules_(schedules),
+      goal_(goal),
       options_(options),
       network_(network),
       symbols_(schedules[0].ranks, schedules[0].chunks),
-      memory_(schedules, options.pieces, options.inPlace),
+      memory_(schedules, goal, options.pieces, options.inPlace),
       clocks_(laneCounts(schedules)) {
   for (const Schedule& schedule : schedules)
     for (uint32_t lane = 0; lane < schedule.lanes.size(); ++lane) lanes_.push_back({schedule.rank, lane});
@@ -47,7 +48,7 @@ bool SymbolMachine::perform(const Step& step, const Operand* inputs, const Opera
   // What the slots teach comes first: all of the step happens after all of them are full.
   if (!takeMessages(step, inputs, piece)) return false;
   if (!readInputs(step, inputs, piece) || !combine(step)) return false;
-  if (!writeOutputs(step, outputs, piece)) return false;
+  if (!writeOutputs(step, inputs, outputs, piece)) return false;
   for (uint32_t i = 0; i < step.outputCount; ++i)
     if (outputs[i].place == Place::Send && !publish(step, inputs, outputs[i], piece)) return false;
   freeMessages(step, inputs);
@@ -115,10 +116,11 @@ bool SymbolMachine::readBuffer(int of, Place place, uint32_t chunk, uint32_t spa
   const auto knows = [this](const Access& earlier) { return clocks_.knows(lane_, earlier); };
   for (uint32_t i = 0; i < span; ++i) {
     Cell& cell = memory_.cell(of, place, chunk + i, piece);
+    if (!has(cell, of, place, chunk + i)) return false;
     const Access* conflict = read(cell, now_, knows);
     if (conflict != nullptr) return race("reads", of, place, chunk + i, piece, *conflict);
     const bool raw = symbols_.isRaw(cell.value);
-    if (place == Place::In && !raw && cell.value != Symbols::kEmpty)
+    if (place == Place::In && !raw && cell.value != Symbols::kEmpty && !stillIn(cell.value, of, chunk + i))
       return fail(concat("reads in chunk ", chunk + i, " of rank ", of, ", which was overwritten in place"));
     if (place != Place::In && (raw || cell.value == Symbols::kUnwritten))
       return fail(concat("reads ", topoccl::nameOf(place), " chunk ", chunk + i, " of rank ", of,
@@ -147,13 +149,29 @@ bool SymbolMachine::combine(const Step& step) {
   return true;
 }
 
-bool SymbolMachine::writeOutputs(const Step& step, const Operand* outputs, uint64_t piece) {
+// In place, such a step's data is where it belongs already: nothing is written. (Not so where there is a
+// pre-multiplier.)
+bool SymbolMachine::staysInPlace(const Step& step, const Operand* inputs) const {
+  return options_.inPlace && !goal_.final && step.inputCount == 1 && inputs[0].place == Place::In &&
+         step.inChunk == step.outChunk;
+}
+
+// Whether `in` still holds the user's data, though as a result.
+bool SymbolMachine::stillIn(Value value, int of, uint32_t chunk) const {
+  return !goal_.final && value == Symbols::scaled(symbols_.raw(of, chunk));
+}
+
+bool SymbolMachine::writeOutputs(const Step& step, const Operand* inputs, const Operand* outputs,
+                                 uint64_t piece) {
   const auto knows = [this](const Access& earlier) { return clocks_.knows(lane_, earlier); };
+  const bool stays = staysInPlace(step, inputs);
   for (uint32_t o = 0; o < step.outputCount; ++o) {
     if (outputs[o].place == Place::Send) continue;
     for (uint32_t i = 0; i < step.span; ++i) {
       Cell& cell = memory_.cell(rank(), outputs[o].place, step.outChunk + i, piece);
-      const Access* conflict = write(cell, now_, knows);
+      if (!has(cell, rank(), outputs[o].place, step.outChunk + i)) return false;
+      const bool written = outputs[o].place != Place::Out || !stays;
+      const Access* conflict = written ? write(cell, now_, knows) : nullptr;
       if (conflict != nullptr)
         return race("writes", rank(), outputs[o].place, step.outChunk + i, piece, *conflict);
       cell.value = result_[i];
@@ -223,6 +241,12 @@ void SymbolMachine::freeMessages(const Step& step, const Operand* inputs) {
 bool SymbolMachine::fail(const std::string& why) {
   fault_ = concat(nameOf(now_), ": ", why);
   return false;
+}
+
+bool SymbolMachine::has(const Cell& cell, int of, Place place, uint32_t chunk) {
+  if (Memory::present(cell, place)) return true;
+  return fail(concat("uses ", topoccl::nameOf(place), " chunk ", chunk, " of rank ", of, ", which a rank of ",
+                     goal_.name, " does not have there"));
 }
 
 bool SymbolMachine::race(const char* does, int of, Place place, uint32_t chunk, uint64_t piece,

@@ -24,12 +24,14 @@ struct LaneName {
 // Everything that the lanes of all ranks share.
 class SymbolMachine {
  public:
-  // The schedules must be valid, agree with each other, and outlive this. Options are filled in.
-  SymbolMachine(const std::vector<Schedule>& schedules, const CheckOptions& options, Network& network);
+  // The schedules must be valid and agree with each other; they and the goal outlive this. Options are filled
+  // in.
+  SymbolMachine(const std::vector<Schedule>& schedules, const Goal& goal, const CheckOptions& options,
+                Network& network);
 
   // Between works. Both return what is wrong, or an empty string.
   std::string beginWork();
-  std::string endWork(const Goal& goal);
+  std::string endWork();
 
   // The lane (of the whole collective) that the stepper advances next.
   void enter(uint32_t lane) { lane_ = lane; }
@@ -62,20 +64,23 @@ class SymbolMachine {
   bool readBuffer(int rank, Place place, uint32_t chunk, uint32_t span, uint64_t piece, Value* values);
   bool combine(const Step& step);
   bool shiftsOntoItself(const Step& step, const Operand* inputs, const Operand* outputs) const;
-  bool writeOutputs(const Step& step, const Operand* outputs, uint64_t piece);
+  bool staysInPlace(const Step& step, const Operand* inputs) const;
+  bool stillIn(Value value, int of, uint32_t chunk) const;
+  bool writeOutputs(const Step& step, const Operand* inputs, const Operand* outputs, uint64_t piece);
   bool publish(const Step& step, const Operand* inputs, const Operand& output, uint64_t piece);
   bool writeOffer(const Link& link, const Reader& reader, uint64_t message);
   void freeMessages(const Step& step, const Operand* inputs);
 
   bool mayRefer(const Step& step, Place input) const;
+  bool isEmpty(uint32_t chunk, uint64_t piece) const;
   Value initial(int rank, uint32_t chunk, uint64_t piece) const;
   std::string userTouches(int rank, Place buffer, const Access& access);
   std::string leftover();
-  std::string flawOfResults(int rank, const Goal& goal, std::map<Wanted, Result>& results);
-  std::string flawOfDifference(Value value, const Result& result, const Wanted& wanted,
-                               const Goal& goal) const;
+  std::string flawOfResults(int rank, std::map<Wanted, Result>& results);
+  std::string flawOfDifference(Value value, const Result& result, const Wanted& wanted) const;
 
   bool fail(const std::string& why);
+  bool has(const Cell& cell, int rank, Place place, uint32_t chunk);
   bool race(const char* does, int rank, Place place, uint32_t chunk, uint64_t piece, const Access& earlier);
   std::string nameOf(const Access& access) const;
 
@@ -83,6 +88,7 @@ class SymbolMachine {
   const Schedule& schedule() const { return schedules_[static_cast<size_t>(rank())]; }
 
   const std::vector<Schedule>& schedules_;
+  const Goal& goal_;
   CheckOptions options_;
   Network& network_;
   Symbols symbols_;

@@ -2,7 +2,7 @@
 
 namespace topoccl {
 
-Memory::Memory(const std::vector<Schedule>& schedules, uint64_t pieces, bool inPlace)
+Memory::Memory(const std::vector<Schedule>& schedules, const Goal& goal, uint64_t pieces, bool inPlace)
     : pieces_(pieces), inPlace_(inPlace) {
   uint64_t next = 0;
   for (const Schedule& schedule : schedules) {
@@ -14,6 +14,15 @@ Memory::Memory(const std::vector<Schedule>& schedules, uint64_t pieces, bool inP
     bases_.push_back(bases);
   }
   cells_.resize(next);
+  for (const Schedule& schedule : schedules) markAbsent(schedule, goal);
+}
+
+void Memory::markAbsent(const Schedule& schedule, const Goal& goal) {
+  for (uint32_t chunk = 0; chunk < schedule.chunks; ++chunk)
+    for (uint64_t piece = 0; piece < pieces_; ++piece) {
+      cell(schedule.rank, Place::In, chunk, piece).asIn = goal.present(schedule.rank, Place::In, chunk);
+      cell(schedule.rank, Place::Out, chunk, piece).asOut = goal.present(schedule.rank, Place::Out, chunk);
+    }
 }
 
 uint64_t Memory::chunks(const std::vector<Schedule>& schedules, bool inPlace) {

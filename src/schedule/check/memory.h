@@ -7,12 +7,14 @@
 
 #include "schedule/check/clocks.h"
 #include "schedule/check/symbols.h"
+#include "schedule/goal.h"
 #include "schedule/step.h"
 
 namespace topoccl {
 
 struct Cell {
   Value value = Symbols::kUnwritten;
+  bool asIn = true, asOut = true;  // whether its rank has it as a chunk of in, of out
   Access write;
   std::vector<Access> reads;  // since the write
 };
@@ -20,12 +22,15 @@ struct Cell {
 class Memory {
  public:
   // In place, in and out of a rank are the same cells.
-  Memory(const std::vector<Schedule>& schedules, uint64_t pieces, bool inPlace);
+  Memory(const std::vector<Schedule>& schedules, const Goal& goal, uint64_t pieces, bool inPlace);
 
   // Cells per piece: ask before making one.
   static uint64_t chunks(const std::vector<Schedule>& schedules, bool inPlace);
 
   Cell& cell(int rank, Place buffer, uint32_t chunk, uint64_t piece);
+  static bool present(const Cell& cell, Place buffer) {
+    return buffer == Place::Scratch || (buffer == Place::In ? cell.asIn : cell.asOut);
+  }
 
   // Whether the two places of one rank are the same memory.
   bool alias(Place a, Place b) const;
@@ -34,6 +39,8 @@ class Memory {
   struct Bases {
     uint64_t in, out, scratch;
   };
+
+  void markAbsent(const Schedule& schedule, const Goal& goal);
 
   uint64_t pieces_;
   bool inPlace_;

@@ -8,9 +8,13 @@
 
 namespace topoccl {
 
+// Blocks are cut alike: whether a piece is empty depends on the part of the block.
+bool SymbolMachine::isEmpty(uint32_t chunk, uint64_t piece) const {
+  return options_.unequalChunks && chunk / schedules_[0].blocks % 2 == 1 && piece + 1 == options_.pieces;
+}
+
 Value SymbolMachine::initial(int of, uint32_t chunk, uint64_t piece) const {
-  const bool empty = options_.unequalChunks && chunk % 2 == 1 && piece + 1 == options_.pieces;
-  return empty ? Symbols::kEmpty : symbols_.raw(of, chunk);
+  return isEmpty(chunk, piece) ? Symbols::kEmpty : symbols_.raw(of, chunk);
 }
 
 std::string SymbolMachine::beginWork() {
@@ -29,7 +33,8 @@ std::string SymbolMachine::beginWork() {
     for (uint64_t piece = 0; piece < options_.pieces; ++piece) {
       for (uint32_t chunk = 0; chunk < schedule.chunks; ++chunk) {
         memory_.cell(of, Place::Out, chunk, piece).value = Symbols::kUnwritten;
-        memory_.cell(of, Place::In, chunk, piece).value = initial(of, chunk, piece);
+        Cell& in = memory_.cell(of, Place::In, chunk, piece);
+        in.value = in.asIn ? initial(of, chunk, piece) : Symbols::kUnwritten;
       }
       for (uint32_t chunk = 0; chunk < schedule.scratchChunks; ++chunk)
         memory_.cell(of, Place::Scratch, chunk, piece).value = Symbols::kUnwritten;
@@ -42,7 +47,8 @@ std::string SymbolMachine::userTouches(int of, Place buffer, const Access& acces
   const auto knows = [this, of](const Access& earlier) { return clocks_.knewAtBegin(of, earlier); };
   for (uint32_t chunk = 0; chunk < schedules_[static_cast<size_t>(of)].chunks; ++chunk)
     for (uint64_t piece = 0; piece < options_.pieces; ++piece) {
-      const Access* conflict = write(memory_.cell(of, buffer, chunk, piece), access, knows);
+      Cell& cell = memory_.cell(of, buffer, chunk, piece);
+      const Access* conflict = cell.asIn || cell.asOut ? write(cell, access, knows) : nullptr;
       if (conflict != nullptr)
         return concat("rank ", of, " gives ", buffer == Place::In ? "in" : "out", " chunk ", chunk, " piece ",
                       piece, " back to its user while nothing orders that after ", nameOf(*conflict));
@@ -50,13 +56,13 @@ std::string SymbolMachine::userTouches(int of, Place buffer, const Access& acces
   return "";
 }
 
-std::string SymbolMachine::endWork(const Goal& goal) {
+std::string SymbolMachine::endWork() {
   std::string flaw = leftover();
   if (!flaw.empty()) return flaw;
   std::map<Wanted, Result> results;
   for (const Schedule& schedule : schedules_) {
     clocks_.join(schedule.rank);
-    flaw = flawOfResults(schedule.rank, goal, results);
+    flaw = flawOfResults(schedule.rank, results);
     if (!flaw.empty()) return flaw;
   }
   return "";
@@ -75,9 +81,9 @@ std::string SymbolMachine::leftover() {
   return "";
 }
 
-std::string SymbolMachine::flawOfResults(int of, const Goal& goal, std::map<Wanted, Result>& results) {
+std::string SymbolMachine::flawOfResults(int of, std::map<Wanted, Result>& results) {
   for (uint32_t chunk = 0; chunk < schedules_[static_cast<size_t>(of)].chunks; ++chunk) {
-    const Wanted wanted = goal.wanted(of, chunk);
+    const Wanted wanted = goal_.wanted(of, chunk);
     if (wanted.ranks == 0) continue;
     Result& result = results[wanted];
     for (uint64_t piece = 0; piece < options_.pieces; ++piece) {
@@ -85,12 +91,12 @@ std::string SymbolMachine::flawOfResults(int of, const Goal& goal, std::map<Want
       std::string flaw;
       if (!clocks_.knewAtBegin(of, cell.write))
         flaw = "may still be written when the rank is done";
-      else if (initial(of, chunk, piece) == Symbols::kEmpty)
+      else if (isEmpty(chunk, piece))
         flaw = cell.value == Symbols::kEmpty ? "" : "holds data of a longer chunk";
       else if (result.value == Symbols::kUnwritten)
-        flaw = symbols_.flaw(cell.value, wanted, goal.final);
+        flaw = symbols_.flaw(cell.value, wanted, goal_.final);
       else if (cell.value != result.value)
-        flaw = flawOfDifference(cell.value, result, wanted, goal);
+        flaw = flawOfDifference(cell.value, result, wanted);
       else
         continue;
       if (!flaw.empty())
@@ -102,9 +108,8 @@ std::string SymbolMachine::flawOfResults(int of, const Goal& goal, std::map<Want
   return "";
 }
 
-std::string SymbolMachine::flawOfDifference(Value value, const Result& result, const Wanted& wanted,
-                                            const Goal& goal) const {
-  std::string flaw = symbols_.flaw(value, wanted, goal.final);
+std::string SymbolMachine::flawOfDifference(Value value, const Result& result, const Wanted& wanted) const {
+  std::string flaw = symbols_.flaw(value, wanted, goal_.final);
   if (!flaw.empty()) return flaw;
   return concat("is computed in another order than ", symbols_.print(result.value, wanted.chunk), " of rank ",
                 result.rank);

@@ -1,0 +1,46 @@
+#include "communicator/member_work.h"
+
+#include <exception>
+
+#include "communicator/member.h"
+
+namespace topoccl {
+
+BoundSchedule* MemberWork::open() {
+  try {
+    OpenSchedule* const schedule = prepare();
+    return schedule == nullptr ? nullptr : &schedule->bound();
+  } catch (const Error& error) {
+    // Peers wait for this rank's part.
+    member_->fail(error.code(), concat("rank ", member_->rank(), ": ", error.what()));
+    throw;
+  } catch (const std::exception& error) {
+    member_->fail(Code::SystemError, error.what());
+    throw;
+  }
+}
+
+void MemberWork::failed(const BoundSchedule& running) {
+  member_->slotMismatch(*this, running);
+}
+
+bool MemberWork::giveUp(const BoundSchedule* running) {
+  return member_->mustGiveUp(*this, running);
+}
+
+bool MemberWork::stuck(const BoundSchedule* running, std::chrono::milliseconds limit) const {
+  const auto now = std::chrono::steady_clock::now();
+  const uint64_t progress = running == nullptr ? 0 : running->progress() + 1;
+  if (movedAt_ == std::chrono::steady_clock::time_point{} || progress != progress_) movedAt_ = now;
+  progress_ = progress;
+  return now - movedAt_ >= limit;
+}
+
+void MemberWork::setBuffers(OpenSchedule& open, uint64_t count, DataType type) {
+  context = {};
+  context.elementBytes = static_cast<uint32_t>(elementBytes(type));
+  context.map = open.chunkMap(count, context.elementBytes);
+  context.guard = member_->guard();
+}
+
+}  // namespace topoccl

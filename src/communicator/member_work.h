@@ -1,0 +1,51 @@
+// What the calls of a rank have in common on their way through the driver.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "communicator/open_schedule.h"
+#include "executor/driver.h"
+#include "kernels/types.h"
+
+namespace topoccl {
+
+class Member;
+
+class MemberWork : public Work {
+ public:
+  explicit MemberWork(Member& member) : member_(&member) {}
+
+  BoundSchedule* open() final;
+  void failed(const BoundSchedule& running) final;
+  bool giveUp(const BoundSchedule* running) final;
+
+  // "all_reduce #17 float32 x 1000 sum": how messages name the call.
+  virtual std::string text() const = 0;
+
+  // What makes it impossible to complete, as far as that can be seen from here; nothing if it may complete.
+  virtual std::optional<Error> obstacle(const BoundSchedule* running) = 0;
+
+  // Whether nothing has moved for that long, as far as this was asked.
+  bool stuck(const BoundSchedule* running, std::chrono::milliseconds limit) const;
+
+ protected:
+  // Below this a message is copied sooner than its reader can say that it is done with a reference.
+  static constexpr uint64_t kDirectBytes = 16 << 10;
+
+  // The schedule, with `context` filled in; nullptr while a peer has not made its end. Throws Error.
+  virtual OpenSchedule* prepare() = 0;
+
+  Member& member() const { return *member_; }
+  void setBuffers(OpenSchedule& open, uint64_t count, DataType type);
+
+ private:
+  Member* member_;
+  mutable uint64_t progress_ = 0;                            // when stuck() was last asked ...
+  mutable std::chrono::steady_clock::time_point movedAt_{};  // ... and when that was new
+};
+
+}  // namespace topoccl

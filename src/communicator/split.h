@@ -1,0 +1,24 @@
+// Communicators made of an existing one's ranks.
+#pragma once
+
+#include "bootstrap/unique_id.h"
+
+namespace topoccl {
+
+class Member;
+
+// A rank's colour where it takes part in a split but in none of the new communicators.
+inline constexpr int kNoColor = -1;
+
+// This rank's place in its new communicator; ranks 0 where it is in none.
+struct SplitPart {
+  int rank = 0;
+  int ranks = 0;
+  UniqueId id;
+};
+
+// Collective over the parent: ranks of the same colour make up a new communicator, ordered by key, then by
+// rank. Throws InvalidArgument on all ranks for a colour below kNoColor.
+SplitPart joinSplit(Member& parent, int color, int key);
+
+}  // namespace topoccl

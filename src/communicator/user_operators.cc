@@ -1,0 +1,42 @@
+#include "communicator/user_operators.h"
+
+#include <atomic>
+
+#include "base/error.h"
+
+namespace topoccl {
+
+namespace {
+
+[[noreturn]] void refuse(int op) {
+  throw Error(Code::InvalidArgument,
+              concat("op is ", op, "; it must be in 0..", kOperatorCount - 1,
+                     " (ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg) or of ncclRedOpCreatePreMulSum on this "
+                     "communicator and not destroyed"));
+}
+
+}  // namespace
+
+int UserOperators::create(DataType type, const void* scalar, bool deferred) {
+  static std::atomic<int> next{kOperatorCount};
+  const int op = next++;
+  rows_[op] = deferred ? Row{type, scalar, {}} : Row{type, nullptr, elementScale(type, scalar)};
+  return op;
+}
+
+void UserOperators::destroy(int op) {
+  if (rows_.erase(op) == 0) refuse(op);
+}
+
+Reduction UserOperators::reduction(int op, DataType type) const {
+  if (op >= 0 && op < kOperatorCount) return {static_cast<Operator>(op), false, {}};
+  const auto found = rows_.find(op);
+  if (found == rows_.end()) refuse(op);
+  const Row& row = found->second;
+  if (row.type != type)
+    throw Error(Code::InvalidArgument, concat("op ", op, " was created for datatype ", name(row.type),
+                                              "; the call's is ", name(type)));
+  return {Operator::Sum, true, row.scalar == nullptr ? row.scale : elementScale(type, row.scalar)};
+}
+
+}  // namespace topoccl

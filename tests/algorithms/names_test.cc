@@ -1,0 +1,77 @@
+// Texts for users name algorithms, protocols and tables as the library takes them.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "algorithms/catalog.h"
+#include "algorithms/range_table.h"
+#include "base/error.h"
+
+namespace topoccl::test {
+namespace {
+
+std::string textOf(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(TOPOCCL_ROOT "/" + path).rdbuf();
+  EXPECT_FALSE(text.str().empty()) << path;
+  return text.str();
+}
+
+// From `first` up to and without `last`.
+std::string part(const std::string& text, const std::string& first, const std::string& last) {
+  const size_t begin = text.find(first);
+  EXPECT_NE(begin, std::string::npos) << first;
+  return text.substr(begin, text.find(last, begin) - begin);
+}
+
+std::vector<std::string> quotedWords(const std::string& text, const std::string& quote) {
+  std::vector<std::string> words;
+  const std::regex word(quote + "([a-z][a-z0-9_-]*)" + quote);
+  for (std::sregex_iterator at(text.begin(), text.end(), word); at != std::sregex_iterator(); ++at)
+    words.push_back((*at)[1]);
+  return words;
+}
+
+// "^": also names that name nothing here may be excluded.
+bool isAlgorithm(const std::string& name) {
+  try {
+    parseFilter(Collective::AllReduce, "^" + name, "");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+TEST(Names, InTheDocumentAreTaken) {
+  const std::string text = textOf("docs/algorithms.md");
+  for (const std::string& name : quotedWords(part(text, "`NCCL_ALGO` takes", "`NCCL_PROTO` takes"), "`"))
+    EXPECT_TRUE(isAlgorithm(name)) << name;
+  for (const std::string& name : quotedWords(part(text, "`NCCL_PROTO` takes", "Case does"), "`"))
+    EXPECT_NO_THROW(parseFilter(Collective::AllReduce, "", name)) << name;
+}
+
+TEST(Names, OfAllAlgorithmsAreInTheDocument) {
+  const std::string text = part(textOf("docs/algorithms.md"), "`NCCL_ALGO` takes", "`NCCL_PROTO` takes");
+  for (int i = 0; i <= static_cast<int>(Algorithm::HalvingDoubling); ++i) {
+    const std::string name = topoccl::name(static_cast<Algorithm>(i));
+    EXPECT_NE(text.find("`" + name + "`"), std::string::npos) << name;
+  }
+}
+
+TEST(Names, InTheHeaderAreTaken) {
+  const auto names = quotedWords(part(textOf("include/topoccl.h"), "char algorithm[", "\n"), "\"");
+  EXPECT_GE(names.size(), 3U);
+  for (const std::string& name : names) EXPECT_TRUE(isAlgorithm(name)) << name;
+}
+
+TEST(Names, OfTheDocumentsTableAreTaken) {
+  const RangeTable table = RangeTable::parse(part(textOf("docs/algorithms.md"), "# collective", "```"));
+  EXPECT_EQ(table.rows().size(), 2U);
+}
+
+}  // namespace
+}  // namespace topoccl::test
