@@ -75,6 +75,7 @@ struct SmallFloat {
   static constexpr uint32_t kMagnitude = (1u << (kBits - 1)) - 1;
   static constexpr uint32_t kInfinity = kInfinity_;
   static constexpr uint32_t kNan = kNan_;
+  static constexpr bool kHasInfinity = kInfinity != kNan;
   static constexpr uint32_t kSmallestNormal = 1u << (kBits - 1 - kExponentBits);
 
   // In terms of a float32's bits: the difference of the exponents' biases; the smallest normal number; what
@@ -89,8 +90,8 @@ struct SmallFloat {
   TOPOCCL_HOST_DEVICE static constexpr uint32_t widenBits(Stored stored) {
     const uint32_t magnitude = stored & kMagnitude;
     const uint32_t sign = (stored & ~kMagnitude) << (32 - kBits);
-    if (magnitude > kInfinity || magnitude == kNan) return quietNanBits(float{});
-    if (magnitude == kInfinity) return sign | 0x7f800000u;
+    if (magnitude > kInfinity) return quietNanBits(float{});
+    if (magnitude == kInfinity) return kHasInfinity ? sign | 0x7f800000u : quietNanBits(float{});
     if (magnitude < kSmallestNormal)
       return sign | __builtin_bit_cast(uint32_t, static_cast<float>(magnitude) * kSubnormalUnit);
     return sign | ((magnitude << kDroppedBits) + kRebias);
@@ -120,5 +121,38 @@ using Float16 = SmallFloat<uint16_t, 5, 0x7c00, 0x7e00, 0x7c00>;
 // OCP 8-bit floating point, with CUDA's conversion: results beyond 448, and beyond 57344, become these.
 using Float8e4m3 = SmallFloat<uint8_t, 4, 0x7f, 0x7f, 0x7e>;
 using Float8e5m2 = SmallFloat<uint8_t, 5, 0x7c, 0x7e, 0x7b>;
+
+// function(Int32()), function(Float32()), ... as `type` says; for no type of ours what the function's result
+// is by default.
+template <class Function>
+auto withElement(DataType type, const Function& function) {
+  switch (type) {
+    case DataType::Int8:
+      return function(Int8());
+    case DataType::Uint8:
+      return function(Uint8());
+    case DataType::Int32:
+      return function(Int32());
+    case DataType::Uint32:
+      return function(Uint32());
+    case DataType::Int64:
+      return function(Int64());
+    case DataType::Uint64:
+      return function(Uint64());
+    case DataType::Float16:
+      return function(Float16());
+    case DataType::Float32:
+      return function(Float32());
+    case DataType::Float64:
+      return function(Float64());
+    case DataType::Bfloat16:
+      return function(Bfloat16());
+    case DataType::Float8e4m3:
+      return function(Float8e4m3());
+    case DataType::Float8e5m2:
+      return function(Float8e5m2());
+  }
+  return decltype(function(Float32())){};
+}
 
 }  // namespace topoccl

@@ -65,9 +65,10 @@ struct PortableMath {
                               static_cast<Bits>(__builtin_bit_cast(Bits, a) | __builtin_bit_cast(Bits, b)));
   }
 
-  // A NaN becomes the one quiet NaN.
+  // A NaN, which does not equal itself, becomes the one quiet NaN.
   TOPOCCL_KERNEL static Wide settle(Wide a) {
     if constexpr (kFloating)
+      // NOLINTNEXTLINE(misc-redundant-expression)
       return a == a ? a : __builtin_bit_cast(Wide, quietNanBits(Wide{}));
     else
       return a;

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "kernels/element_of.h"
+#include "kernels/elements.h"
 #include "kernels/portable_pack.h"
 
 namespace topoccl {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "kernels/all_types.h"
-#include "kernels/element_of.h"
+#include "kernels/elements.h"
 #include "kernels/operands.h"
 #include "kernels/portable_combine.h"
 #include "kernels/portable_functions.h"

@@ -58,8 +58,8 @@ TEST(Min, PrefersNumbersToNansAndMinusZeroToPlusZero) {
 
 TEST(Integers, WrapAndCompareByTheirSign) {
   const std::vector<std::vector<uint8_t>> bytes = {{200, 127, 255, 128}, {100, 1, 255, 128}};
-  const std::vector<std::vector<uint64_t>> longs = {{1ull << 63, 0xffffffff00000001u, 3},
-                                                    {1ull << 63, 0x00000001ffffffffu, 0xffffffffffffffffu}};
+  const std::vector<std::vector<uint64_t>> longs = {{1ULL << 63, 0xffffffff00000001u, 3},
+                                                    {1ULL << 63, 0x00000001ffffffffu, 0xffffffffffffffffu}};
   forEachTarget([&] {
     for (DataType type : {DataType::Int8, DataType::Uint8}) {
       EXPECT_EQ(combineArrays(type, Operator::Sum, bytes), (std::vector<uint8_t>{44, 128, 254, 0}));
@@ -74,9 +74,9 @@ TEST(Integers, WrapAndCompareByTheirSign) {
                 (std::vector<uint64_t>{0, 0x00000002ffffffffu, 0xfffffffffffffffdu}));
     }
     EXPECT_EQ(combineArrays(DataType::Int64, Operator::Min, longs),
-              (std::vector<uint64_t>{1ull << 63, 0xffffffff00000001u, 0xffffffffffffffffu}));
+              (std::vector<uint64_t>{1ULL << 63, 0xffffffff00000001u, 0xffffffffffffffffu}));
     EXPECT_EQ(combineArrays(DataType::Uint64, Operator::Min, longs),
-              (std::vector<uint64_t>{1ull << 63, 0x00000001ffffffffu, 3}));
+              (std::vector<uint64_t>{1ULL << 63, 0x00000001ffffffffu, 3}));
   });
 }
 
@@ -103,10 +103,10 @@ TEST(IntegerAverage, DividesTheWrappedSumTowardsZero) {
     expectAverages<int8_t>(DataType::Int8, {-128, -7, 127, -1}, 3, {-42, -2, 42, 0});
     expectAverages<int8_t>(DataType::Int8, {-128, -7, 127, -1}, 1000, {0, 0, 0, 0});
     expectAverages<uint8_t>(DataType::Uint8, {255, 128, 7}, 2, {127, 64, 3});
-    expectAverages<int64_t>(DataType::Int64, {kLowest64, -7, (1ll << 53) + 1}, 2,
-                            {kLowest64 / 2, -3, 1ll << 52});
-    expectAverages<int64_t>(DataType::Int64, {kLowest64, -7, (1ll << 53) + 1}, 1000003,
-                            {-9223344366821ll, 0, 9007172233ll});
+    expectAverages<int64_t>(DataType::Int64, {kLowest64, -7, (1LL << 53) + 1}, 2,
+                            {kLowest64 / 2, -3, 1LL << 52});
+    expectAverages<int64_t>(DataType::Int64, {kLowest64, -7, (1LL << 53) + 1}, 1000003,
+                            {-9223344366821LL, 0, 9007172233LL});
     expectAverages<uint64_t>(DataType::Uint64, {0xffffffffffffffffu, 9}, 3, {0x5555555555555555u, 3});
   });
 }

@@ -2,7 +2,7 @@
 #define HWY_TARGET_INCLUDE "../tests/kernels/vector_conversion.cc"
 #include "kernels/host/targets.h"
 // After targets.h:
-#include "kernels/element_of.h"
+#include "kernels/elements.h"
 #include "kernels/host/pack.h"
 #include "kernels/vector_conversion.h"
 

@@ -1,6 +1,6 @@
 // Chooses the host's function; those of each type are in files of their own.
 #include "kernels/combine_args.h"
-#include "kernels/element_of.h"
+#include "kernels/elements.h"
 #include "kernels/host/combine_of.h"
 
 namespace topoccl {

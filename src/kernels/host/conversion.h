@@ -105,12 +105,9 @@ struct HostConversion<SmallFloat<Stored, kExponentBits, kInfinity, kNan, kOverfl
   TOPOCCL_KERNEL static Integers<D> special(D d, Integers<D> magnitude, Integers<D> number) {
     const auto infinity = constant(d, Element::kInfinity);
     const auto wideNan = constant(d, quietNanBits(float{}));
-    if constexpr (kInfinity == kNan) {
-      return hn::IfThenElse(hn::Eq(magnitude, infinity), wideNan, number);
-    } else {
-      const auto settled = hn::IfThenElse(hn::Eq(magnitude, infinity), constant(d, 0x7f800000), number);
-      return hn::IfThenElse(hn::Gt(magnitude, infinity), wideNan, settled);
-    }
+    const auto wideInfinity = Element::kHasInfinity ? constant(d, 0x7f800000) : wideNan;
+    const auto settled = hn::IfThenElse(hn::Eq(magnitude, infinity), wideInfinity, number);
+    return Element::kHasInfinity ? hn::IfThenElse(hn::Gt(magnitude, infinity), wideNan, settled) : settled;
   }
 
   template <class D>
