@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -28,11 +27,17 @@ std::string part(const std::string& text, const std::string& first, const std::s
   return text.substr(begin, text.find(last, begin) - begin);
 }
 
-std::vector<std::string> quotedWords(const std::string& text, const std::string& quote) {
+// What stands between two of `quote` and is a word of lower case.
+std::vector<std::string> quotedWords(const std::string& text, char quote) {
+  const std::string letters = "abcdefghijklmnopqrstuvwxyz";
   std::vector<std::string> words;
-  const std::regex word(quote + "([a-z][a-z0-9_-]*)" + quote);
-  for (std::sregex_iterator at(text.begin(), text.end(), word); at != std::sregex_iterator(); ++at)
-    words.push_back((*at)[1]);
+  for (size_t begin = text.find(quote); begin != std::string::npos;) {
+    const size_t end = text.find_first_not_of(letters + "0123456789_-", begin + 1);
+    const bool isWord =
+        end != std::string::npos && text[end] == quote && letters.find(text[begin + 1]) != std::string::npos;
+    if (isWord) words.push_back(text.substr(begin + 1, end - begin - 1));
+    begin = text.find(quote, isWord ? end + 1 : begin + 1);
+  }
   return words;
 }
 
@@ -48,9 +53,9 @@ bool isAlgorithm(const std::string& name) {
 
 TEST(Names, InTheDocumentAreTaken) {
   const std::string text = textOf("docs/algorithms.md");
-  for (const std::string& name : quotedWords(part(text, "`NCCL_ALGO` takes", "`NCCL_PROTO` takes"), "`"))
+  for (const std::string& name : quotedWords(part(text, "`NCCL_ALGO` takes", "`NCCL_PROTO` takes"), '`'))
     EXPECT_TRUE(isAlgorithm(name)) << name;
-  for (const std::string& name : quotedWords(part(text, "`NCCL_PROTO` takes", "Case does"), "`"))
+  for (const std::string& name : quotedWords(part(text, "`NCCL_PROTO` takes", "Case does"), '`'))
     EXPECT_NO_THROW(parseFilter(Collective::AllReduce, "", name)) << name;
 }
 
@@ -63,7 +68,7 @@ TEST(Names, OfAllAlgorithmsAreInTheDocument) {
 }
 
 TEST(Names, InTheHeaderAreTaken) {
-  const auto names = quotedWords(part(textOf("include/topoccl.h"), "char algorithm[", "\n"), "\"");
+  const auto names = quotedWords(part(textOf("include/topoccl.h"), "char algorithm[", "\n"), '"');
   EXPECT_GE(names.size(), 3U);
   for (const std::string& name : names) EXPECT_TRUE(isAlgorithm(name)) << name;
 }
