@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "nccl.h"
+#include "support/shared_value.h"
 
 namespace topoccl::test {
 
@@ -31,22 +33,33 @@ inline void onThreads(int ranks, const std::function<void(int)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// A fork copies the locks that other threads hold just then, and sanitizers' own are not made for that: the
+// threads of roots must be asleep while this process forks.
+inline void letRootsFallAsleep() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
 // Runs body(rank) in `ranks` processes; expects each to exit with the value it returned: 0. A process that is
 // to be killed by itself or others returns the status expected of it through `expected`.
 inline void onProcesses(int ranks, const std::function<int(int)>& body,
                         const std::function<bool(int rank, int status)>& expected = {}) {
   std::fflush(nullptr);
+  letRootsFallAsleep();
+  SharedValue<std::atomic<bool>> allThere;  // nobody wakes a root before
   std::vector<pid_t> children;
   for (int rank = 0; rank < ranks; ++rank) {
     const pid_t child = ::fork();
+    if (child < 0) *allThere = true;
     ASSERT_GE(child, 0);
     if (child == 0) {
+      while (!*allThere) ::usleep(1000);
       const int result = body(rank);
       std::fflush(nullptr);
       ::_exit(testing::Test::HasFailure() ? 99 : result);
     }
     children.push_back(child);
   }
+  *allThere = true;
   for (int rank = 0; rank < ranks; ++rank) {
     int status = 0;
     ASSERT_EQ(::waitpid(children[static_cast<size_t>(rank)], &status, 0),
