@@ -57,7 +57,7 @@ class MovementCall {
     sendAt_ = sendBytes_.data() + kGuard + misalign;
     receiveAt_ = receiveBytes_.data() + kGuard + misalign;
     if (inPlace_) placeInPlace();
-    std::memcpy(sendAt_, sendWords_.data(), sendWords_.size() * 4);
+    if (!sendWords_.empty()) std::memcpy(sendAt_, sendWords_.data(), sendWords_.size() * 4);
     sendBefore_ = sendBytes_;
   }
 
