@@ -1,6 +1,7 @@
 // Cutting text into words.
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 

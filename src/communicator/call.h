@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <variant>
 
 #include "kernels/combine_args.h"
 #include "kernels/types.h"
-#include "schedule/step.h"
+#include "schedule/goal.h"
 
 namespace topoccl {
 
@@ -39,9 +39,13 @@ struct PeerCall {
   DataType type = DataType::Float32;
 };
 
-// Whether a collective reduces; else it has no operator.
-bool reduces(Collective collective);
-// Whether it has a root.
-bool hasRoot(Collective collective);
+// A buffer that has only the rank's own block, seen as the whole: the address where block 0 would be. In
+// place is then the same address, for every collective.
+inline uintptr_t wholeAddress(const void* buffer, Presence presence, int rank, uint64_t blockBytes) {
+  const auto address = reinterpret_cast<uintptr_t>(buffer);
+  return presence == Presence::OwnBlock ? address - static_cast<uint64_t>(rank) * blockBytes : address;
+}
+
+using AnyCall = std::variant<CollectiveCall, PeerCall>;
 
 }  // namespace topoccl

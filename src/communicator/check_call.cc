@@ -44,11 +44,12 @@ void checkRank(const char* argument, int rank, int ranks) {
 }
 
 void checkSize(const CollectiveCall& call, int ranks) {
-  const uint64_t most = SIZE_MAX / elementBytes(call.type) / blocksOf(call.collective, ranks);
-  if (call.count > most)
+  const uint64_t unit = elementBytes(call.type) * blocksOf(call.collective, ranks);
+  uint64_t bytes = 0;
+  if (__builtin_mul_overflow(call.count, unit, &bytes))
     throw Error(Code::InvalidArgument,
                 concat("count is ", call.count, "; for ", ranks, " ranks and ", elementBytes(call.type),
-                       " bytes an element it must be at most ", most));
+                       " bytes an element it must be at most ", SIZE_MAX / unit));
 }
 
 void checkBuffers(const CollectiveCall& call, int rank, int ranks) {
@@ -58,11 +59,11 @@ void checkBuffers(const CollectiveCall& call, int rank, int ranks) {
   const Span send = spanOf("sendbuff", call.send, call, in, ranks);
   const Span receive = spanOf("recvbuff", call.receive, call, out, ranks);
   if (!send.overlaps(receive)) return;
-  const uint64_t own = static_cast<uint64_t>(rank) * call.count * elementBytes(call.type);
-  const uintptr_t sendAt = send.begin + (in == Presence::All && out == Presence::OwnBlock ? own : 0);
-  const uintptr_t receiveAt = receive.begin + (out == Presence::All && in == Presence::OwnBlock ? own : 0);
+  const uint64_t blockBytes = call.count * elementBytes(call.type);
   const bool inPlace = allowsInPlace(call.collective);
-  if (sendAt == receiveAt && inPlace) return;
+  if (inPlace &&
+      wholeAddress(call.send, in, rank, blockBytes) == wholeAddress(call.receive, out, rank, blockBytes))
+    return;
   throw Error(
       Code::InvalidArgument,
       concat("sendbuff ", call.send, " and recvbuff ", call.receive, " overlap; ", name(call.collective),

@@ -33,13 +33,6 @@ CallDescriptor descriptorOf(const CollectiveCall& call, uint64_t number) {
   return descriptor;
 }
 
-// A buffer that has only the rank's own block, seen as the whole: where block 0 would be.
-template <class Byte>
-Byte* wholeBuffer(Byte* own, Presence presence, int rank, uint64_t blockBytes) {
-  if (presence != Presence::OwnBlock) return own;
-  return reinterpret_cast<Byte*>(reinterpret_cast<uintptr_t>(own) - static_cast<uint64_t>(rank) * blockBytes);
-}
-
 }  // namespace
 
 CollectiveWork::CollectiveWork(Member& member, const CollectiveCall& call, uint64_t number)
@@ -62,10 +55,11 @@ void CollectiveWork::setContext(OpenSchedule& open) {
   const bool isRoot = call_.root == member().rank();
   const uint64_t blockBytes = call_.count * context.elementBytes;
   const int rank = member().rank();
-  context.in = wholeBuffer(static_cast<const unsigned char*>(call_.send),
-                           presenceOf(call_.collective, Place::In, isRoot), rank, blockBytes);
-  context.out = wholeBuffer(static_cast<unsigned char*>(call_.receive),
-                            presenceOf(call_.collective, Place::Out, isRoot), rank, blockBytes);
+  const auto whole = [&](const void* buffer, Place place) {
+    return wholeAddress(buffer, presenceOf(call_.collective, place, isRoot), rank, blockBytes);
+  };
+  context.in = reinterpret_cast<const unsigned char*>(whole(call_.send, Place::In));
+  context.out = reinterpret_cast<unsigned char*>(whole(call_.receive, Place::Out));
   context.call = fingerprint(descriptor_);
   setReduction();
   if (schedule.scratchChunks != 0) context.scratch = member().scratch(blockBytes * schedule.blocks);

@@ -16,6 +16,7 @@
 #include "communicator/query.h"
 #include "device/host.h"
 #include "kernels/sync.h"
+#include "schedule/goal.h"
 
 namespace topoccl {
 
@@ -86,15 +87,12 @@ void Communicator::finalize() {
 
 void Communicator::destroy() {
   if (compareExchange(&life_, kLive, kClosing)) return end(false);
-  if (compareExchange(&life_, kPending, kClosing) || compareExchange(&life_, kFailed, kClosing))
-    return endSetUp();
-  refuseDead();
+  if (!endSetUp()) refuseDead();
 }
 
 void Communicator::abort() {
   if (compareExchange(&life_, kLive, kClosing)) return end(true);
-  if (compareExchange(&life_, kPending, kClosing) || compareExchange(&life_, kFailed, kClosing))
-    return endSetUp();
+  if (endSetUp()) return;
   // Another thread's destroy may be waiting for a call that only an abort ends.
   fetchAdd(&queries_, 1U);
   fullFence();
@@ -112,6 +110,10 @@ void Communicator::end(bool aborting) {
   if (aborting)
     member_->fail(Code::InvalidUsage, concat("rank ", member_->rank(), " aborted the communicator"));
   member_->leave();
+  retire();
+}
+
+void Communicator::retire() {
   storeRelease(&life_, kDead);
   fullFence();
   while (loadAcquire(&queries_) != 0) ::sched_yield();

@@ -119,7 +119,8 @@ class Communicator {
   void splitInBackground(Communicator** out, int color, int key, const CommConfig& config,
                          const AbortFlag& abort);
   void end(bool aborting);
-  void endSetUp();
+  bool endSetUp();  // false where there is none to end
+  void retire();
 
   std::unique_ptr<Member> member_;
   uint32_t life_ = kDead;

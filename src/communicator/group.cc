@@ -19,7 +19,7 @@ namespace {
 
 struct Call {
   Communicator* communicator;
-  std::variant<CollectiveCall, PeerCall> call;
+  AnyCall call;
 };
 
 struct Init {
@@ -194,10 +194,7 @@ void addInit(std::function<void()> init, std::shared_ptr<std::atomic<bool>> abor
              const Communicator* parent) {
   current().inits.push_back({std::move(init), std::move(abort), parent});
 }
-void addCall(Communicator& communicator, const CollectiveCall& call) {
-  current().calls.push_back({&communicator, call});
-}
-void addCall(Communicator& communicator, const PeerCall& call) {
+void addCall(Communicator& communicator, const AnyCall& call) {
   current().calls.push_back({&communicator, call});
 }
 

@@ -23,8 +23,7 @@ void addInit(std::function<void()> init, std::shared_ptr<std::atomic<bool>> abor
              const Communicator* parent = nullptr);
 
 // Inside a group: a call to run at its end, after the inits.
-void addCall(Communicator& communicator, const CollectiveCall& call);
-void addCall(Communicator& communicator, const PeerCall& call);
+void addCall(Communicator& communicator, const AnyCall& call);
 
 // Inside a group: a call was refused; groupEnd will report it and run nothing.
 void refuse(const Error& error);

@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include <sched.h>
-
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/service_thread.h"
 #include "communicator/communicator.h"
@@ -175,19 +173,24 @@ void Communicator::splitInBackground(Communicator** out, int color, int key, con
     const SplitPart part = joinSplit(operation.member(), color, key);
     return part.ranks == 0 ? nullptr : memberOf(part, operation.member(), config, abort);
   };
-  if (color != kNoColor) return make(out, false, abort, makeMember);
-  startServiceThread("topoccl-split", [makeMember] { makeMember(); });
+  try {
+    if (color != kNoColor) return make(out, false, abort, makeMember);
+    startServiceThread("topoccl-split", [makeMember] { makeMember(); });
+  } catch (const Error& error) {
+    if (error.code() != Code::InProgress) fetchAdd(&splitting_, ~0U);  // no thread to do it
+    throw;
+  }
   throw Error(Code::InProgress, "the split is in progress");
 }
 
 // Its thread notices within a wait's slice.
-void Communicator::endSetUp() {
+bool Communicator::endSetUp() {
+  if (!compareExchange(&life_, kPending, kClosing) && !compareExchange(&life_, kFailed, kClosing))
+    return false;
   abort_->store(true);
   while (loadAcquire(&settingUp_) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  storeRelease(&life_, kDead);
-  fullFence();
-  while (loadAcquire(&queries_) != 0) ::sched_yield();
-  HandlePool::instance().giveBack(this);
+  retire();
+  return true;
 }
 
 }  // namespace topoccl

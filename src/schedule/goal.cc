@@ -68,6 +68,15 @@ uint32_t blocksOf(Collective collective, int ranks) {
   return row(collective).perRank ? static_cast<uint32_t>(ranks) : 1;
 }
 
+bool reduces(Collective collective) {
+  return row(collective).reduces;
+}
+
+bool hasRoot(Collective collective) {
+  const Row& it = row(collective);
+  return it.rootIn != it.in || it.rootOut != it.out;
+}
+
 bool allowsInPlace(Collective collective) {
   return row(collective).inPlace;
 }

@@ -47,6 +47,12 @@ Goal goalOf(Collective collective, int ranks, int root = 0);
 // How many blocks the buffers of a collective have.
 uint32_t blocksOf(Collective collective, int ranks);
 
+// Whether a collective has an operator: Goal::final.
+bool reduces(Collective collective);
+
+// Whether one rank has other buffers than the rest.
+bool hasRoot(Collective collective);
+
 // Whether in and out may be the same memory: Goal::inPlace.
 bool allowsInPlace(Collective collective);
 

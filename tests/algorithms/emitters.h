@@ -37,10 +37,7 @@ inline Goal goalOf(const Emitter& emitter, int ranks, int root = 0) {
 
 // The roots worth trying: the ends and the middle, one where there is no root.
 inline std::vector<int> rootsOf(const Emitter& emitter, int ranks) {
-  const bool rooted =
-      presenceOf(emitter.collective, Place::In, true) != presenceOf(emitter.collective, Place::In, false) ||
-      presenceOf(emitter.collective, Place::Out, true) != presenceOf(emitter.collective, Place::Out, false);
-  if (!rooted || ranks == 1) return {0};
+  if (!hasRoot(emitter.collective) || ranks == 1) return {0};
   if (ranks == 2) return {0, 1};
   return {0, ranks / 2, ranks - 1};
 }

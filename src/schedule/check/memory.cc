@@ -18,11 +18,14 @@ Memory::Memory(const std::vector<Schedule>& schedules, const Goal& goal, uint64_
 }
 
 void Memory::markAbsent(const Schedule& schedule, const Goal& goal) {
-  for (uint32_t chunk = 0; chunk < schedule.chunks; ++chunk)
+  for (uint32_t chunk = 0; chunk < schedule.chunks; ++chunk) {
+    const bool asIn = goal.present(schedule.rank, Place::In, chunk);
+    const bool asOut = goal.present(schedule.rank, Place::Out, chunk);
     for (uint64_t piece = 0; piece < pieces_; ++piece) {
-      cell(schedule.rank, Place::In, chunk, piece).asIn = goal.present(schedule.rank, Place::In, chunk);
-      cell(schedule.rank, Place::Out, chunk, piece).asOut = goal.present(schedule.rank, Place::Out, chunk);
+      cell(schedule.rank, Place::In, chunk, piece).asIn = asIn;
+      cell(schedule.rank, Place::Out, chunk, piece).asOut = asOut;
     }
+  }
 }
 
 uint64_t Memory::chunks(const std::vector<Schedule>& schedules, bool inPlace) {
