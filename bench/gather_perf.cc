@@ -9,11 +9,7 @@ class Gather final : public Collective {
  public:
   Gather() : Collective({.program = "gather_perf", .name = "gather", .hasRoot = true}) {}
 
-  Shape shape(size_t count, int ranks) const override {
-    const auto n = static_cast<size_t>(ranks);
-    const size_t block = count / n;
-    return {block, n * block, block, block, 0};
-  }
+  Shape shape(size_t count, int ranks) const override { return blockToAll(count, ranks); }
 
   double busFactor(int ranks) const override { return shareOfOthers(ranks); }
 

@@ -10,11 +10,7 @@ class ReduceScatter final : public Collective {
   ReduceScatter()
       : Collective({.program = "reduce_scatter_perf", .name = "reduce_scatter", .reduces = true}) {}
 
-  Shape shape(size_t count, int ranks) const override {
-    const auto n = static_cast<size_t>(ranks);
-    const size_t block = count / n;
-    return {n * block, block, block, 0, block};
-  }
+  Shape shape(size_t count, int ranks) const override { return allToBlock(count, ranks); }
 
   double busFactor(int ranks) const override { return shareOfOthers(ranks); }
 

@@ -9,11 +9,7 @@ class Scatter final : public Collective {
  public:
   Scatter() : Collective({.program = "scatter_perf", .name = "scatter", .hasRoot = true}) {}
 
-  Shape shape(size_t count, int ranks) const override {
-    const auto n = static_cast<size_t>(ranks);
-    const size_t block = count / n;
-    return {n * block, block, block, 0, block};
-  }
+  Shape shape(size_t count, int ranks) const override { return allToBlock(count, ranks); }
 
   double busFactor(int ranks) const override { return shareOfOthers(ranks); }
 

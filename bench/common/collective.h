@@ -70,6 +70,18 @@ class Collective {
   const Traits traits_;
 };
 
+// Shapes of a row of `count` elements where one side has a block of every rank and the other its own.
+inline Shape blockToAll(size_t count, int ranks) {
+  const auto n = static_cast<size_t>(ranks);
+  const size_t block = count / n;
+  return {block, n * block, block, block, 0};
+}
+inline Shape allToBlock(size_t count, int ranks) {
+  const auto n = static_cast<size_t>(ranks);
+  const size_t block = count / n;
+  return {n * block, block, block, 0, block};
+}
+
 // (n-1)/n: of a buffer with a block for every rank, the share that must travel.
 inline double shareOfOthers(int ranks) {
   return static_cast<double>(ranks - 1) / ranks;
