@@ -89,7 +89,7 @@ void CollectiveWork::setReduction() {
   }
 }
 
-std::optional<Error> CollectiveWork::obstacle(const BoundSchedule*) {
+std::optional<Error> CollectiveWork::obstacle(const BoundSchedule*, bool) {
   return member().disagreement(descriptor_);
 }
 

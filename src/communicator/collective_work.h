@@ -16,7 +16,7 @@ class CollectiveWork final : public MemberWork {
   CollectiveWork(Member& member, const CollectiveCall& call, uint64_t number);
 
   std::string text() const override;
-  std::optional<Error> obstacle(const BoundSchedule* running) override;
+  std::optional<Error> obstacle(const BoundSchedule* running, bool stalled) override;
 
  private:
   OpenSchedule* prepare() override;

@@ -104,7 +104,7 @@ bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running) {
     return true;
   }
   // First: who disagrees is told by the others that they gave up.
-  if (const std::optional<Error> obstacle = work.obstacle(running)) {
+  if (const std::optional<Error> obstacle = work.obstacle(running, true)) {
     fail(obstacle->code(), obstacle->what());
     return true;
   }
@@ -196,7 +196,7 @@ bool Member::hasLeft(int rank) const {
 void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
   const MachineFailure& failure = running.failure();
   if (failure.poisoned && peerFailed()) return;
-  if (const std::optional<Error> obstacle = work.obstacle(&running))
+  if (const std::optional<Error> obstacle = work.obstacle(&running, false))
     return fail(obstacle->code(), obstacle->what());
   const Connection& connection = running.schedule().connections[failure.connection];
   fail(Code::InternalError,

@@ -27,7 +27,8 @@ class MemberWork : public Work {
   virtual std::string text() const = 0;
 
   // What makes it impossible to complete, as far as that can be seen from here; nothing if it may complete.
-  virtual std::optional<Error> obstacle(const BoundSchedule* running) = 0;
+  // With `stalled` nothing of this rank's calls moves.
+  virtual std::optional<Error> obstacle(const BoundSchedule* running, bool stalled) = 0;
 
   // Whether nothing has moved for that long, as far as this was asked.
   bool stuck(const BoundSchedule* running, std::chrono::milliseconds limit) const;

@@ -21,8 +21,8 @@ OpenSchedule* PeerWork::prepare() {
   return schedule;
 }
 
-std::optional<Error> PeerWork::obstacle(const BoundSchedule* running) {
-  if (member().poisoned()) return std::nullopt;
+std::optional<Error> PeerWork::obstacle(const BoundSchedule* running, bool stalled) {
+  if (!stalled || member().poisoned()) return std::nullopt;
   if (call_.peer == member().rank())
     return Error(Code::InvalidUsage,
                  concat("rank ", member().rank(), ": ", text(),

@@ -15,7 +15,7 @@ class PeerWork final : public MemberWork {
   PeerWork(Member& member, const PeerCall& call, uint64_t number);
 
   std::string text() const override;
-  std::optional<Error> obstacle(const BoundSchedule* running) override;
+  std::optional<Error> obstacle(const BoundSchedule* running, bool stalled) override;
 
  private:
   OpenSchedule* prepare() override;

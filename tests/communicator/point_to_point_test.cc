@@ -176,6 +176,20 @@ TEST(PointToPoint, ToItselfWithoutAPartnerIsAnError) {
   EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
 }
 
+// Not as a missing partner.
+TEST(PointToPoint, AnotherCountToItselfIsAnError) {
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
+  Words words(1000), got(1000);
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclSend(words.data(), 10, ncclUint32, 0, comm, nullptr), ncclSuccess);
+  EXPECT_EQ(ncclRecv(got.data(), 20, ncclUint32, 0, comm, nullptr), ncclSuccess);
+  EXPECT_NE(ncclGroupEnd(), ncclSuccess);
+  EXPECT_NE(lastError().find("40 bytes) where chunk 0 (80 bytes) was expected"), std::string::npos)
+      << lastError();
+  EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+}
+
 TEST(PointToPoint, APeerThatLeavesIsReported) {
   const ncclUniqueId id = newId();
   onThreads(2, [&](int rank) {
