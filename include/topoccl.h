@@ -1,4 +1,5 @@
-/* topoccl.h: what this library offers beyond nccl.h: devices of this host and plans of collectives.
+/* topoccl.h: what this library offers beyond nccl.h: devices of this host, plans of collectives, two more
+ * collectives, and streams for ranks on CPUs.
  *
  * C99 and C++. Same conventions as nccl.h: results are ncclResult_t, ncclGetLastError() explains errors.
  * Structures may grow until version 1.0: build against the header of the library you run.
@@ -58,14 +59,44 @@ ncclResult_t topocclCommExplain(ncclComm_t comm, const char* collective, size_t 
  * to rank r, and receives recvcounts[r] elements from it at recvbuff + rdispls[r]. Four arrays of as many
  * entries as there are ranks, in elements; recvcounts[r] equals rank r's sendcounts for this rank. A buffer
  * may be NULL where all its counts are 0; what is received must not overlap what is sent. Runs as a group of
- * ncclSend and ncclRecv, with their order and errors. stream: NULL. */
+ * ncclSend and ncclRecv, with their order and errors. */
 ncclResult_t topocclAllToAllV(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls,
                               void* recvbuff, const size_t* recvcounts, const size_t* rdispls,
                               ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream);
 
 /* Returns on every rank when all have called it. Runs as an all-reduce of no elements, and is numbered like
- * one. stream: NULL. */
+ * one. On a host stream it returns at once, and all have called it when the stream has come there. */
 ncclResult_t topocclBarrier(ncclComm_t comm, cudaStream_t stream);
+
+/* Host streams: what a CUDA stream is to ranks on GPUs, for ranks on CPUs. A call of nccl.h or of this header
+ * with a host stream as its `stream` returns at once; a thread of the stream runs it while the caller goes on.
+ * Until then its buffers are the library's. Calls on one stream run in the order in which they were issued,
+ * and so do calls on one communicator, on whatever streams, or with stream NULL: such a call waits for those
+ * before it. Different streams run side by side. What goes wrong later is the communicator's asynchronous
+ * error (ncclCommGetAsyncError), and the result of the stream's next synchronization. ncclCommFinalize and
+ * ncclCommDestroy wait for what was issued; ncclCommAbort ends it.
+ *
+ *   topocclStreamCreate(&stream);
+ *   ncclAllReduce(gradients, gradients, count, ncclFloat, ncclSum, comm, stream);
+ *   ... compute something else ...
+ *   topocclStreamSynchronize(stream);   -- the sums are there
+ *
+ * Any thread may call these functions. Handles are no pointers; one that was destroyed, or never was a host
+ * stream, gives ncclInvalidArgument. A process that was forked has none of its parent's streams' threads. */
+
+/* Makes a stream, and its thread. Errors: ncclInvalidArgument (stream NULL), ncclSystemError (no thread). */
+ncclResult_t topocclStreamCreate(cudaStream_t* stream);
+
+/* Returns when all that was issued on the stream before has ended. Its result is that of the first call that
+ * failed since the last synchronization; ncclGetLastError tells of it. */
+ncclResult_t topocclStreamSynchronize(cudaStream_t stream);
+
+/* ncclInProgress while the stream has something to run; then what topocclStreamSynchronize would return,
+ * without forgetting it. */
+ncclResult_t topocclStreamQuery(cudaStream_t stream);
+
+/* Ends the handle at once. What was issued on it still runs; then its thread ends. */
+ncclResult_t topocclStreamDestroy(cudaStream_t stream);
 
 #ifdef __cplusplus
 }

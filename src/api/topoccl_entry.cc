@@ -9,6 +9,7 @@
 #include "api/guard.h"
 #include "communicator/call.h"
 #include "communicator/communicator.h"
+#include "communicator/host_stream.h"
 #include "device/local_devices.h"
 #include "topoccl.h"
 
@@ -123,4 +124,23 @@ TOPOCCL_EXPORT ncclResult_t topocclBarrier(ncclComm_t comm, cudaStream_t stream)
   return guardedInGroup("topocclBarrier", [&] {
     checkedCommunicator(comm)->collective(CollectiveCall{}, static_cast<int>(ncclSum), stream);
   });
+}
+
+TOPOCCL_EXPORT ncclResult_t topocclStreamCreate(cudaStream_t* stream) {
+  return guarded("topocclStreamCreate", [&] {
+    checkPointer(stream, "stream");
+    *stream = static_cast<cudaStream_t>(createStream());
+  });
+}
+
+TOPOCCL_EXPORT ncclResult_t topocclStreamSynchronize(cudaStream_t stream) {
+  return guarded("topocclStreamSynchronize", [&] { streamOf(stream)->synchronize(); });
+}
+
+TOPOCCL_EXPORT ncclResult_t topocclStreamQuery(cudaStream_t stream) {
+  return guarded("topocclStreamQuery", [&] { streamOf(stream)->query(); });
+}
+
+TOPOCCL_EXPORT ncclResult_t topocclStreamDestroy(cudaStream_t stream) {
+  return guarded("topocclStreamDestroy", [&] { destroyStream(stream); });
 }

@@ -11,11 +11,12 @@
 namespace topoccl {
 
 // How a collective reduces. `scaled`: every rank multiplies its input by its own `scale` first (NCCL's
-// pre-multiplied sum).
+// pre-multiplied sum); with `scalar` it is the element there when the call runs.
 struct Reduction {
   Operator op = Operator::Sum;
   bool scaled = false;
   ScaleValue scale;
+  const void* scalar = nullptr;
 };
 
 // `count` elements of `type` in each block of the buffers (goal.h says how many blocks there are, and which

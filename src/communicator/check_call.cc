@@ -32,12 +32,6 @@ Span spanOf(const char* argument, const void* buffer, const CollectiveCall& call
 
 }  // namespace
 
-void checkStream(const void* stream) {
-  if (stream != nullptr)
-    throw Error(Code::InvalidArgument,
-                concat("stream is ", stream, "; a rank on a CPU has no streams, it must be NULL"));
-}
-
 void checkRank(const char* argument, int rank, int ranks) {
   if (rank < 0 || rank >= ranks)
     throw Error(Code::InvalidArgument, concat(argument, " is ", rank, "; it must be in 0..", ranks - 1));

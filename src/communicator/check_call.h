@@ -6,9 +6,6 @@
 
 namespace topoccl {
 
-// NULL: CPU ranks have no streams.
-void checkStream(const void* stream);
-
 void checkRank(const char* argument, int rank, int ranks);
 
 // All blocks together must have a size in bytes.

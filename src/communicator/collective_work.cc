@@ -79,7 +79,7 @@ void CollectiveWork::setReduction() {
   const auto ranks = static_cast<uint32_t>(member().ranks());
   combine = hostCombine(call_.type, reduction.op);
   context.scaled = reduction.scaled;
-  context.scale = reduction.scale;
+  context.scale = reduction.scalar == nullptr ? reduction.scale : elementScale(call_.type, reduction.scalar);
   if (reduction.op != Operator::Avg) return;
   if (isFloating(call_.type)) {
     context.scaled = true;

@@ -2,8 +2,10 @@
 
 #include <sched.h>
 
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "algorithms/catalog.h"
@@ -12,6 +14,7 @@
 #include "communicator/check_call.h"
 #include "communicator/group.h"
 #include "communicator/handle_pool.h"
+#include "communicator/host_stream.h"
 #include "communicator/member.h"
 #include "communicator/query.h"
 #include "device/host.h"
@@ -19,6 +22,13 @@
 #include "schedule/goal.h"
 
 namespace topoccl {
+
+namespace {
+
+// How often the end of a communicator looks whether what was issued has run.
+constexpr std::chrono::microseconds kEndPoll{100};
+
+}  // namespace
 
 void Communicator::refuseDead() {
   throw Error(Code::InvalidArgument, "comm was destroyed or aborted before");
@@ -77,12 +87,18 @@ Code Communicator::asyncError() const {
   if (life == kFailed) return setUpError_;
   const Query query(*this);
   const Code error = member_->asyncError();
-  return error == Code::Success && loadAcquire(&splitting_) != 0 ? Code::InProgress : error;
+  if (error != Code::Success) return error;
+  const bool running = member_->config().blocking == 0 && !tasks_.empty();
+  return running || loadAcquire(&splitting_) != 0 ? Code::InProgress : Code::Success;
 }
 
 void Communicator::finalize() {
   const Operation operation(*this);
   member_->finalize();
+  if (member_->config().blocking == 0 && !tasks_.empty())
+    throw Error(Code::InProgress, "what was issued is in progress");
+  tasks_.drain();
+  member_->throwIfFailed();
 }
 
 void Communicator::destroy() {
@@ -97,7 +113,7 @@ void Communicator::abort() {
   fetchAdd(&queries_, 1U);
   fullFence();
   const bool closing = loadAcquire(&life_) == kClosing;
-  if (closing) member_->requestAbort();
+  if (closing) member_->requestAbort();  // which the other thread's end() sees
   fetchAdd(&queries_, ~0U);
   if (!closing) refuseDead();
 }
@@ -106,7 +122,11 @@ void Communicator::end(bool aborting) {
   fullFence();
   while (loadAcquire(&settingUp_) != 0) ::sched_yield();  // its last line
   if (aborting) member_->requestAbort();
-  while (loadAcquire(&operation_) != 0) ::sched_yield();
+  while (loadAcquire(&operation_) != 0 || !tasks_.empty()) {
+    if (member_->abortRequested()) Task::drop(*this);
+    // A task may take as long as it likes, a call that is about to return doesn't.
+    tasks_.empty() ? static_cast<void>(::sched_yield()) : std::this_thread::sleep_for(kEndPoll);
+  }
   if (aborting)
     member_->fail(Code::InvalidUsage, concat("rank ", member_->rank(), " aborted the communicator"));
   member_->leave();
@@ -118,26 +138,41 @@ void Communicator::retire() {
   fullFence();
   while (loadAcquire(&queries_) != 0) ::sched_yield();
   member_.reset();
+  if (own_) std::exchange(own_, nullptr)->close();
   HandlePool::instance().giveBack(this);
 }
 
 void Communicator::collective(CollectiveCall call, int op, const void* stream) {
-  const Operation operation(*this);
-  checkStream(stream);
+  Operation operation(*this);
   if (hasRoot(call.collective)) checkRank("root", call.root, member_->ranks());
   if (reduces(call.collective)) call.reduction = member_->operators().reduction(op, call.type);
   checkSize(call, member_->ranks());
   checkBuffers(call, member_->rank(), member_->ranks());
-  if (group::open()) return group::addCall(*this, call);
-  member_->run(call);
+  issue(std::move(operation), call, stream);
 }
 
 void Communicator::peerCall(const PeerCall& call, const void* stream) {
-  const Operation operation(*this);
-  checkStream(stream);
+  Operation operation(*this);
   checkRank("peer", call.peer, member_->ranks());
-  if (group::open()) return group::addCall(*this, call);
-  member_->run(call);
+  issue(std::move(operation), call, stream);
+}
+
+template <class Call>
+void Communicator::issue(Operation&& mine, const Call& call, const void* stream) {
+  std::shared_ptr<HostStream> on;
+  {
+    const Operation operation(std::move(mine));
+    const bool here = stream == nullptr && member_->config().blocking != 0;
+    if (here && tasks_.empty() && !group::open()) return member_->run(call);
+    if (!here) on = streamFor(stream);
+  }
+  group::addCall({this, call, std::move(on)});
+}
+
+std::shared_ptr<HostStream> Communicator::streamFor(const void* stream) {
+  if (stream != nullptr) return streamOf(stream);
+  if (!own_) own_ = HostStream::start();
+  return own_;
 }
 
 int Communicator::createScaledSum(DataType type, const void* scalar, bool deferred) {

@@ -15,10 +15,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "communicator/task_order.h"
 #include "kernels/types.h"
 
 namespace topoccl {
 
+class HostStream;
 class Member;
 struct CollectiveCall;
 struct PeerCall;
@@ -58,21 +60,24 @@ class Communicator {
   int ranks() const;
   int device() const;  // index among localDevices(): what initAll was given, else in turn by node rank
 
-  // Completes what was issued; afterwards only queries, destroy and abort work.
+  // Completes what was issued; afterwards only queries, destroy and abort work. Throws InProgress where that
+  // takes a while and the communicator doesn't block.
   void finalize();
 
-  // Both end the handle's life. abort() also makes a call that another thread has in flight return, and tells
-  // the other ranks.
+  // Both end the handle's life. destroy() completes what was issued; abort() drops what has not begun, and
+  // also makes a call that another thread has in flight return, and tells the other ranks.
   void destroy();
   void abort();
 
   // Success, the failure that made the communicator unusable, or InProgress while it, or a communicator split
-  // from it, is being set up without blocking.
+  // from it, is being set up without blocking, or while calls on one that doesn't block still run.
   Code asyncError() const;
 
-  // Return when this rank's result is there, or its data on its way, and its buffers are its own again;
-  // inside a group they only queue. `stream` must be NULL: CPU ranks have no streams. `op` is an Operator's
-  // value or one of createScaledSum(); ignored where nothing is reduced.
+  // With `stream` NULL they return when this rank's result is there, or its data on its way, and its buffers
+  // are its own again; else (host_stream.h) at once, and that is so when the stream has come there. On a
+  // communicator that doesn't block they run later in either case, and throw InProgress when they have been
+  // issued. Inside a group they only queue. `op` is an Operator's value or one of createScaledSum(); ignored
+  // where nothing is reduced.
   void collective(CollectiveCall call, int op, const void* stream);
   void peerCall(const PeerCall& call, const void* stream);
 
@@ -84,10 +89,14 @@ class Communicator {
   void* registerBuffer(const void* buffer, size_t bytes);
   void deregisterBuffer(void* handle);
 
+  // What was issued and has not run yet, other than on the calling thread.
+  TaskOrder& tasks() { return tasks_; }
+
   CallPlan explain(const std::string& collective, uint64_t count, DataType type) const;
 
-  // A collective inside a communicator, from its construction to its end: keeps destroy and abort waiting.
-  // There is one at a time, so a flag does. Throws InvalidArgument when the communicator is dead.
+  // A call that a thread issues, or runs, inside a communicator, from its construction to its end: keeps
+  // destroy and abort waiting. There is one at a time, so a flag does. Throws InvalidArgument when the
+  // communicator is dead.
   class Operation {
    public:
     explicit Operation(Communicator& communicator);
@@ -116,6 +125,9 @@ class Communicator {
   void setUp(const MakeMember& makeMember) noexcept;
 
   [[noreturn]] void refuse() const;  // why it is not live
+  template <class Call>
+  void issue(Operation&& mine, const Call& call, const void* stream);
+  std::shared_ptr<HostStream> streamFor(const void* stream);
   void splitInBackground(Communicator** out, int color, int key, const CommConfig& config,
                          const AbortFlag& abort);
   void end(bool aborting);
@@ -129,7 +141,10 @@ class Communicator {
   uint32_t splitting_ = 0;           // splits in the background
   Code setUpError_ = Code::Success;  // why it failed
   uint32_t queries_ = 0;             // calls of any thread inside ...
-  uint32_t operation_ = 0;           // ... and 1 while a collective is
+  uint32_t operation_ = 0;           // ... and 1 while one that issues or runs is
+  TaskOrder tasks_;
+  std::shared_ptr<HostStream>
+      own_;  // where calls without a stream run if it doesn't block; made on first use
 };
 
 // The communicator behind a C handle. Throws InvalidArgument for NULL and for dead handles.

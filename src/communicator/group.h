@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "communicator/call.h"
+#include "communicator/task.h"
 
 namespace topoccl {
 
@@ -22,8 +22,8 @@ bool open();  // this thread is inside a group
 void addInit(std::function<void()> init, std::shared_ptr<std::atomic<bool>> abort,
              const Communicator* parent = nullptr);
 
-// Inside a group: a call to run at its end, after the inits.
-void addCall(Communicator& communicator, const AnyCall& call);
+// A call to run at the group's end, after the inits; at once where none is open.
+void addCall(IssuedCall call);
 
 // Inside a group: a call was refused; groupEnd will report it and run nothing.
 void refuse(const Error& error);

@@ -37,20 +37,20 @@ Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Sett
   nodeRank_ = node_.places[static_cast<size_t>(rank())].nodeRank;
   device_ = device >= 0 ? device : nodeRank_ % localDeviceCount();
   schedules_.connectBy(std::make_unique<NodeConnector>(node_.memory, rank(), node_.places));
-  setWaitPolicy();
+  waitPolicy_ = waitPolicy(false);
   log(Level::Info, Subsystem::Init, config.name.empty() ? "comm" : config.name, " rank ", rank(), " nranks ",
       ranks(), " node rank ", nodeRank_, " cores ", node_.cores, " - Init COMPLETE");
 }
 
 Member::~Member() = default;
 
-void Member::setWaitPolicy() {
-  const auto nodeRanks = static_cast<int>(node_.nodeRanks.size());
-  const bool coreEach = node_.cores == 0 || nodeRanks <= node_.cores;
-  waitPolicy_.spins = coreEach ? kSpins : 0;
+WaitPolicy Member::waitPolicy(bool besideCaller) const {
+  const size_t threads = node_.nodeRanks.size() * (besideCaller ? 2 : 1);
+  const bool coreEach = node_.cores == 0 || threads <= static_cast<size_t>(node_.cores);
+  WaitPolicy policy{coreEach ? kSpins : 0, kYields};
   if (settings_.spin >= 0)
-    waitPolicy_.spins = static_cast<uint32_t>(std::min<int64_t>(settings_.spin, UINT32_MAX));
-  waitPolicy_.yields = kYields;
+    policy.spins = static_cast<uint32_t>(std::min<int64_t>(settings_.spin, UINT32_MAX));
+  return policy;
 }
 
 // ---- works ----

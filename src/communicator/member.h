@@ -1,7 +1,8 @@
 // One rank of one communicator: everything a communicator knows and does for that rank, behind the handle.
 //
-// Owned by its Communicator. One thread at a time runs works; only requestAbort() and failure() may come from
-// another thread. After the first failure the member is poisoned: works fail at once.
+// Owned by its Communicator. One thread at a time issues, and one at a time runs works, which may be another;
+// only requestAbort() and failure() may come from any. After the first failure the member is poisoned: works
+// fail at once.
 #pragma once
 
 #include <atomic>
@@ -56,7 +57,8 @@ class Member {
   // Throws if the member is poisoned or finalized.
   void throwIfUnusable() const;
 
-  const WaitPolicy& waitPolicy() const { return waitPolicy_; }
+  // How to wait: on the caller's thread, or on one beside it, whose core the caller may need to compute on.
+  WaitPolicy waitPolicy(bool besideCaller) const;
   const std::shared_ptr<NodeMemory>& memory() const { return node_.memory; }
   Doorbell* doorbell() const { return &line().doorbell; }
 
@@ -103,12 +105,12 @@ class Member {
 
   void finalize();
   void requestAbort();  // any thread
-  void leave();         // says goodbye to the other ranks; nothing may be run after
+  bool abortRequested() const { return abort_->load(); }
+  void leave();  // says goodbye to the other ranks; nothing may be run after
 
  private:
   void run(MemberWork& work);
   RankLine& line() const { return node_.memory->line(nodeRank_); }
-  void setWaitPolicy();
   void wakeNode() const;
   void waitUntilUntouched() const;
   bool peerFailed();

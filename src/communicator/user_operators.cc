@@ -29,14 +29,14 @@ void UserOperators::destroy(int op) {
 }
 
 Reduction UserOperators::reduction(int op, DataType type) const {
-  if (op >= 0 && op < kOperatorCount) return {static_cast<Operator>(op), false, {}};
+  if (op >= 0 && op < kOperatorCount) return {static_cast<Operator>(op), false, {}, nullptr};
   const auto found = rows_.find(op);
   if (found == rows_.end()) refuse(op);
   const Row& row = found->second;
   if (row.type != type)
     throw Error(Code::InvalidArgument, concat("op ", op, " was created for datatype ", name(row.type),
                                               "; the call's is ", name(type)));
-  return {Operator::Sum, true, row.scalar == nullptr ? row.scale : elementScale(type, row.scalar)};
+  return {Operator::Sum, true, row.scale, row.scalar};
 }
 
 }  // namespace topoccl

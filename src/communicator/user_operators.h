@@ -10,7 +10,7 @@ namespace topoccl {
 
 class UserOperators {
  public:
-  // `scalar` is an element of `type`; with `deferred` it is read at each call, else now. Returns the
+  // `scalar` is an element of `type`; with `deferred` it is read when each call runs, else now. Returns the
   // operator's value: above every Operator, never used again in this process.
   int create(DataType type, const void* scalar, bool deferred);
 

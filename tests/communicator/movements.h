@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "nccl.h"
@@ -61,27 +63,27 @@ class MovementCall {
     sendBefore_ = sendBytes_;
   }
 
-  ncclResult_t run() {
+  ncclResult_t run(cudaStream_t stream = nullptr) {
     const bool sends = sendBlocks() > 0, receives = receiveBlocks() > 0;
     const void* const in = sends ? sendAt_ : nullptr;
     void* const out = receives ? receiveAt_ : nullptr;
     switch (movement_) {
       case Movement::AllReduce:
-        return ncclAllReduce(in, out, count_, ncclUint32, ncclSum, comm_, nullptr);
+        return ncclAllReduce(in, out, count_, ncclUint32, ncclSum, comm_, stream);
       case Movement::Broadcast:
-        return ncclBroadcast(in, out, count_, ncclUint32, root_, comm_, nullptr);
+        return ncclBroadcast(in, out, count_, ncclUint32, root_, comm_, stream);
       case Movement::Reduce:
-        return ncclReduce(in, out, count_, ncclUint32, ncclSum, root_, comm_, nullptr);
+        return ncclReduce(in, out, count_, ncclUint32, ncclSum, root_, comm_, stream);
       case Movement::AllGather:
-        return ncclAllGather(in, out, count_, ncclUint32, comm_, nullptr);
+        return ncclAllGather(in, out, count_, ncclUint32, comm_, stream);
       case Movement::ReduceScatter:
-        return ncclReduceScatter(in, out, count_, ncclUint32, ncclSum, comm_, nullptr);
+        return ncclReduceScatter(in, out, count_, ncclUint32, ncclSum, comm_, stream);
       case Movement::Gather:
-        return ncclGather(in, out, count_, ncclUint32, root_, comm_, nullptr);
+        return ncclGather(in, out, count_, ncclUint32, root_, comm_, stream);
       case Movement::Scatter:
-        return ncclScatter(in, out, count_, ncclUint32, root_, comm_, nullptr);
+        return ncclScatter(in, out, count_, ncclUint32, root_, comm_, stream);
       case Movement::AllToAll:
-        return ncclAlltoAll(in, out, count_, ncclUint32, comm_, nullptr);
+        return ncclAlltoAll(in, out, count_, ncclUint32, comm_, stream);
     }
     return ncclInternalError;
   }
@@ -193,10 +195,20 @@ class MovementCall {
   unsigned char* receiveAt_ = nullptr;
 };
 
+// The result of a call that returned `result`, when it has come: calls on a communicator that doesn't block
+// are in progress first. 20 s at most.
+inline ncclResult_t completed(ncclResult_t result, ncclComm_t comm) {
+  for (int i = 0; i < 20'000 && result == ncclInProgress; ++i) {
+    if (ncclCommGetAsyncError(comm, &result) != ncclSuccess) return ncclInternalError;
+    if (result == ncclInProgress) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return result;
+}
+
 inline void expectMovement(Movement movement, ncclComm_t comm, int ranks, int rank, int root, size_t count,
                            bool inPlace, uint32_t seed = 0, size_t misalign = 0) {
   MovementCall call(movement, comm, ranks, rank, root, count, inPlace, seed, misalign);
-  ASSERT_EQ(call.run(), ncclSuccess) << ncclGetLastError(nullptr);
+  ASSERT_EQ(completed(call.run(), comm), ncclSuccess) << ncclGetLastError(nullptr);
   ASSERT_EQ(call.flaw(), "");
 }
 

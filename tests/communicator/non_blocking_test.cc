@@ -1,4 +1,6 @@
-// Set-up that does not block: ncclInProgress until it is done, and what may happen meanwhile.
+// Set-up and calls that do not block: ncclInProgress until they are done, and what may happen meanwhile.
+#include <deque>
+
 #include "communicator/movements.h"
 #include "communicator/ranks.h"
 
@@ -21,14 +23,8 @@ ncclResult_t stateOf(ncclComm_t comm) {
   return state;
 }
 
-// Polls as programs do, 20 s at most.
 ncclResult_t awaitState(ncclComm_t comm) {
-  for (int i = 0; i < 20'000; ++i) {
-    const ncclResult_t state = stateOf(comm);
-    if (state != ncclInProgress) return state;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return ncclInProgress;
+  return completed(ncclInProgress, comm);
 }
 
 ncclComm_t begin(const ncclUniqueId& id, int ranks, int rank) {
@@ -95,6 +91,69 @@ TEST(NonBlocking, FailuresAreTheState) {
   int rank = -1;
   EXPECT_EQ(ncclCommUserRank(comm, &rank), ncclRemoteError);
   EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+// One thread calls on all ranks, one after the other.
+TEST(NonBlocking, CallsRunInTheBackground) {
+  constexpr int kRanks = 3;
+  const ncclUniqueId id = newId();
+  std::vector<ncclComm_t> comms;
+  for (int rank = 0; rank < kRanks; ++rank) comms.push_back(begin(id, kRanks, rank));
+  for (ncclComm_t comm : comms) EXPECT_EQ(awaitState(comm), ncclSuccess) << lastError();
+  std::deque<MovementCall> calls;
+  for (const size_t count : {size_t{10}, size_t{100'000}})
+    for (const Movement movement : kMovements)
+      for (int rank = 0; rank < kRanks; ++rank) {
+        ncclComm_t comm = comms[static_cast<size_t>(rank)];
+        EXPECT_EQ(
+            calls.emplace_back(movement, comm, kRanks, rank, hasRoot(movement) ? 1 : -1, count, false).run(),
+            ncclInProgress)
+            << lastError();
+      }
+  for (ncclComm_t comm : comms) EXPECT_EQ(awaitState(comm), ncclSuccess) << lastError();
+  for (const MovementCall& call : calls) EXPECT_EQ(call.flaw(), "");
+  for (ncclComm_t comm : comms) EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+TEST(NonBlocking, GroupsOfCallsAndFinalizeAreInProgress) {
+  const ncclUniqueId id = newId();
+  std::vector<ncclComm_t> comms{begin(id, 2, 0), begin(id, 2, 1)};
+  for (ncclComm_t comm : comms) EXPECT_EQ(awaitState(comm), ncclSuccess) << lastError();
+  std::vector<std::vector<uint32_t>> words{{1, 2, 3}, {4, 5, 6}};
+  const auto send = [&](size_t rank) {
+    return ncclSend(words[rank].data(), 3, ncclUint32, 1, comms[rank], nullptr);
+  };
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(send(0), ncclSuccess);
+  EXPECT_EQ(ncclAllReduce(words[0].data(), words[0].data(), 0, ncclUint32, ncclSum, comms[0], nullptr),
+            ncclSuccess);
+  EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
+  EXPECT_EQ(ncclCommFinalize(comms[0]), ncclInProgress);
+  ncclResult_t state = ncclSuccess;
+  EXPECT_EQ(ncclCommGetAsyncError(comms[0], &state), ncclSuccess);
+  EXPECT_EQ(state, ncclInProgress);  // rank 1 has not called
+  EXPECT_EQ(ncclRecv(words[1].data(), 3, ncclUint32, 0, comms[1], nullptr), ncclInProgress);
+  EXPECT_EQ(ncclAllReduce(words[1].data(), words[1].data(), 0, ncclUint32, ncclSum, comms[1], nullptr),
+            ncclInProgress);
+  for (ncclComm_t comm : comms) EXPECT_EQ(awaitState(comm), ncclSuccess) << lastError();
+  EXPECT_EQ(words[1], words[0]);
+  EXPECT_EQ(ncclAllReduce(words[0].data(), words[0].data(), 1, ncclUint32, ncclSum, comms[0], nullptr),
+            ncclInvalidUsage);
+  EXPECT_NE(lastError().find("finalized"), std::string::npos) << lastError();
+  for (ncclComm_t comm : comms) EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+TEST(NonBlocking, AbortEndsACallInTheBackground) {
+  const ncclUniqueId id = newId();
+  std::vector<ncclComm_t> comms{begin(id, 2, 0), begin(id, 2, 1)};
+  for (ncclComm_t comm : comms) EXPECT_EQ(awaitState(comm), ncclSuccess) << lastError();
+  float x = 0;
+  for (int call = 0; call < 3; ++call) {
+    EXPECT_EQ(ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, comms[0], nullptr), ncclInProgress);
+  }
+  EXPECT_EQ(ncclCommAbort(comms[0]), ncclSuccess);
+  EXPECT_EQ(awaitState(comms[1]), ncclRemoteError);
+  EXPECT_EQ(ncclCommAbort(comms[1]), ncclSuccess);
 }
 
 TEST(NonBlocking, SplitsInTheBackground) {

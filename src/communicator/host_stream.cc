@@ -1,0 +1,121 @@
+#include "communicator/host_stream.h"
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "bootstrap/service_thread.h"
+#include "communicator/task.h"
+
+namespace topoccl {
+
+namespace {
+
+class Streams {
+ public:
+  static Streams& instance() {
+    static auto* const streams = new Streams;  // outlives every user, also at exit
+    return *streams;
+  }
+
+  void* add(std::shared_ptr<HostStream> stream) {
+    const std::scoped_lock lock(mutex_);
+    const uintptr_t handle = next_++ * kStride;
+    rows_.emplace(handle, std::move(stream));
+    return reinterpret_cast<void*>(handle);
+  }
+
+  std::shared_ptr<HostStream> find(const void* handle) {
+    const std::scoped_lock lock(mutex_);
+    return row(handle)->second;
+  }
+
+  std::shared_ptr<HostStream> take(const void* handle) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = row(handle);
+    std::shared_ptr<HostStream> stream = std::move(found->second);
+    rows_.erase(found);
+    return stream;
+  }
+
+ private:
+  // Handles are multiples of it, as a pointer would be; CUDA's own numbers for streams are 1 and 2.
+  static constexpr uintptr_t kStride = 16;
+
+  std::map<uintptr_t, std::shared_ptr<HostStream>>::iterator row(const void* handle) {
+    const auto found = rows_.find(reinterpret_cast<uintptr_t>(handle));
+    if (found == rows_.end())
+      throw Error(Code::InvalidArgument,
+                  concat("stream is ", handle,
+                         "; on a CPU it must be NULL or of topocclStreamCreate and not destroyed"));
+    return found;
+  }
+
+  std::mutex mutex_;
+  std::map<uintptr_t, std::shared_ptr<HostStream>> rows_;
+  uintptr_t next_ = 1;
+};
+
+}  // namespace
+
+std::shared_ptr<HostStream> HostStream::start() {
+  auto stream = std::make_shared<HostStream>();
+  startServiceThread("topoccl-stream", [stream] { stream->work(); });
+  return stream;
+}
+
+void HostStream::close() {
+  const TaskOrder::Lock lock = TaskOrder::lock();
+  closed_ = true;
+  order_.changed().notify_all();
+}
+
+bool HostStream::mayBegin() const {
+  const Task* const first = order_.first();
+  return first != nullptr && first->runsOn(*this) && first->mayBegin();
+}
+
+void HostStream::work() {
+  TaskOrder::Lock lock = TaskOrder::lock();
+  for (;;) {
+    order_.changed().wait(lock, [this] { return mayBegin() || (closed_ && order_.empty()); });
+    if (order_.empty()) return;
+    const std::shared_ptr<Task> task = order_.first()->shared_from_this();
+    task->begin();
+    lock.unlock();
+    task->run();
+    lock.lock();
+    task->end();
+  }
+}
+
+void HostStream::synchronize() {
+  TaskOrder::Lock lock = TaskOrder::lock();
+  const uint64_t before = order_.added();
+  order_.changed().wait(lock, [&] { return order_.removed() >= before; });
+  if (error_) throw Error(*std::exchange(error_, std::nullopt));
+}
+
+void HostStream::query() const {
+  const TaskOrder::Lock lock = TaskOrder::lock();
+  if (!order_.empty()) throw Error(Code::InProgress, "the stream has calls to run");
+  if (error_) throw Error(*error_);
+}
+
+void HostStream::keep(const Error& error) {
+  if (!error_) error_.emplace(error);
+}
+
+void* createStream() {
+  return Streams::instance().add(HostStream::start());
+}
+
+std::shared_ptr<HostStream> streamOf(const void* handle) {
+  return Streams::instance().find(handle);
+}
+
+void destroyStream(const void* handle) {
+  Streams::instance().take(handle)->close();
+}
+
+}  // namespace topoccl

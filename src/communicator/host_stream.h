@@ -1,0 +1,42 @@
+// Host streams: a thread each, which runs tasks in the order in which they were issued on it, while their
+// callers go on. The C boundary and communicators know one by a handle, a number that is never used again.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "communicator/task_order.h"
+
+namespace topoccl {
+
+class HostStream {
+ public:
+  // Starts its thread; throws SystemError where none can be made. The thread ends with what was issued before
+  // close().
+  static std::shared_ptr<HostStream> start();
+  void close();
+
+  // Waits for what was issued before. Throws the first error since the last call, which then is forgotten.
+  void synchronize();
+  // Throws InProgress while something runs or is to run, else what synchronize() would.
+  void query() const;
+
+  TaskOrder& order() { return order_; }
+  void keep(const Error& error);  // with the orders' lock
+
+ private:
+  void work();
+  bool mayBegin() const;
+
+  TaskOrder order_;
+  bool closed_ = false;
+  std::optional<Error> error_;
+};
+
+// Streams of the user. Each throws InvalidArgument for a handle that is none, or that was destroyed.
+void* createStream();
+std::shared_ptr<HostStream> streamOf(const void* handle);
+void destroyStream(const void* handle);
+
+}  // namespace topoccl
