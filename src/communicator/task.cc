@@ -103,6 +103,7 @@ void Task::wakeRunner() {
 }
 
 void Task::end() {
+  for (const Part& part : parts_) part.communicator->tasks().remove(this);
   for (const auto& stream : streams_) {
     if (error_) stream->keep(*error_);
     stream->order().remove(this);
@@ -181,7 +182,7 @@ void Task::driveLines() {
   drive(queues, waiter);
 }
 
-// A rank that is done may be destroyed or aborted while others go on.
+// A rank that is done may be destroyed or aborted while others go on; the last one's end is the task's.
 void Task::endLine(Part& part, bool failed) {
   if (failed) {
     const Member::Failure failure = part.member->failure();
@@ -190,7 +191,8 @@ void Task::endLine(Part& part, bool failed) {
   }
   if (--part.running > 0) return;
   part.operation.reset();
-  if (!entered_) return;
+  const bool last = std::none_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.running > 0; });
+  if (!entered_ || last) return;
   const TaskOrder::Lock lock = TaskOrder::lock();
   part.communicator->tasks().remove(this);
 }

@@ -48,7 +48,7 @@ class Task : public std::enable_shared_from_this<Task> {
   bool mayBegin() const;           // with the lock: it is the first in all its orders
   void begin() { begun_ = true; }  // with the lock: it can't be dropped any more
   void run() noexcept;             // keeps what went wrong for end()
-  // With the lock: leaves its streams' orders, where the error, if any, stays to be asked for.
+  // With the lock: leaves its orders; the error, if any, stays with its streams to be asked for.
   void end();
   void wakeRunner();  // with the lock
 
