@@ -1,11 +1,12 @@
 // Tens of thousands of calls one after the other, drawn at random but alike on all ranks: collectives of any
-// size, root and placement, groups of several, sends and receives between and beside them. Every result is
-// checked.
+// size, root and placement, groups of several, sends and receives between and beside them, on streams and on
+// none. Every result is checked.
 #include <cstdlib>
 #include <deque>
 
 #include "communicator/movements.h"
 #include "communicator/ranks.h"
+#include "topoccl.h"
 
 namespace topoccl::test {
 namespace {
@@ -43,64 +44,103 @@ class Draws {
   uint32_t state_;
 };
 
+// What was issued together, until it is checked.
+struct Batch {
+  uint32_t number;
+  std::deque<MovementCall> calls{};
+  std::deque<std::vector<uint32_t>> out{}, in{};
+  std::vector<int> froms{};  // whom `in` is from
+
+  void expectRight(int rank) const {
+    for (const MovementCall& call : calls) ASSERT_EQ(call.flaw(), "");
+    for (size_t message = 0; message < in.size(); ++message)
+      for (size_t i = 0; i < in[message].size(); ++i)
+        ASSERT_EQ(in[message][i], sent(froms[message] * 64 + rank, i, number));
+  }
+};
+
 class Rank {
  public:
   Rank(ncclComm_t comm, int ranks, int rank, uint32_t seed)
-      : comm_(comm), ranks_(ranks), rank_(rank), draws_(seed) {}
+      : comm_(comm),
+        ranks_(ranks),
+        rank_(rank),
+        draws_(seed),
+        placements_(seed * 64 + static_cast<uint32_t>(rank)) {
+    for (cudaStream_t& stream : streams_) EXPECT_EQ(topocclStreamCreate(&stream), ncclSuccess);
+  }
+  ~Rank() {
+    for (cudaStream_t stream : streams_) EXPECT_EQ(topocclStreamDestroy(stream), ncclSuccess);
+  }
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
 
   void call() {
-    ++number_;
+    batches_.push_back({++number_});
     const uint32_t kind = draws_.below(10);
-    if (kind < 6) return one();
-    group(kind >= 8);
+    drawStream();
+    kind < 6 ? one() : group(kind >= 8);
+    if (batches_.size() > kUnchecked || placements_.below(4) == 0) check();
+  }
+
+  // What has been issued so far.
+  void check() {
+    for (cudaStream_t stream : streams_)
+      ASSERT_EQ(topocclStreamSynchronize(stream), ncclSuccess) << ncclGetLastError(nullptr);
+    for (const Batch& batch : batches_) batch.expectRight(rank_);
+    batches_.clear();
   }
 
  private:
-  MovementCall& draw(std::deque<MovementCall>& calls) {
+  static constexpr size_t kUnchecked = 8;
+
+  // Each rank places its calls as it likes: on a stream, or on none.
+  void drawStream() {
+    const uint32_t place = placements_.below(4);
+    stream_ = place < std::size(streams_) ? streams_[place] : nullptr;
+  }
+
+  void draw() {
+    std::deque<MovementCall>& calls = batches_.back().calls;
     const Movement movement = kMovements[draws_.below(std::size(kMovements))];
     const auto root = static_cast<int>(draws_.below(static_cast<uint32_t>(ranks_)));
     const size_t count = draws_.count();
     const bool inPlace = draws_.below(2) == 0;
-    return calls.emplace_back(movement, comm_, ranks_, rank_, hasRoot(movement) ? root : -1, count, inPlace,
-                              number_ * 8 + static_cast<uint32_t>(calls.size()), draws_.below(4));
+    calls.emplace_back(movement, comm_, ranks_, rank_, hasRoot(movement) ? root : -1, count, inPlace,
+                       number_ * 8 + static_cast<uint32_t>(calls.size()), draws_.below(4));
+    ASSERT_EQ(calls.back().run(stream_), ncclSuccess) << ncclGetLastError(nullptr);
   }
 
-  void one() {
-    std::deque<MovementCall> calls;
-    ASSERT_EQ(draw(calls).run(), ncclSuccess) << ncclGetLastError(nullptr);
-    ASSERT_EQ(calls.front().flaw(), "");
-  }
+  void one() { draw(); }
 
   // A few collectives and a ring of sends, or sends to everyone.
   void group(bool everyone) {
-    std::deque<MovementCall> calls;
-    std::deque<std::vector<uint32_t>> out, in;
-    std::vector<int> froms;
+    Batch& batch = batches_.back();
     const uint32_t collectives = draws_.below(4);
     const size_t count = draws_.count();
     const int firstHop = everyone ? 0 : 1, lastHop = everyone ? ranks_ - 1 : 1;
     ASSERT_EQ(ncclGroupStart(), ncclSuccess);
-    for (uint32_t i = 0; i < collectives; ++i)
-      ASSERT_EQ(draw(calls).run(), ncclSuccess) << ncclGetLastError(nullptr);
+    for (uint32_t i = 0; i < collectives; ++i) draw();
     for (int hop = firstHop; hop <= lastHop; ++hop) {
       const int to = (rank_ + hop) % ranks_, from = (rank_ + ranks_ - hop) % ranks_;
-      std::vector<uint32_t>& mine = out.emplace_back(count);
+      std::vector<uint32_t>& mine = batch.out.emplace_back(count);
       for (size_t i = 0; i < count; ++i) mine[i] = sent(rank_ * 64 + to, i, number_);
-      in.emplace_back(count);
-      froms.push_back(from);
-      ASSERT_EQ(ncclSend(mine.data(), count, ncclUint32, to, comm_, nullptr), ncclSuccess);
-      ASSERT_EQ(ncclRecv(in.back().data(), count, ncclUint32, from, comm_, nullptr), ncclSuccess);
+      batch.in.emplace_back(count);
+      batch.froms.push_back(from);
+      drawStream();
+      ASSERT_EQ(ncclSend(mine.data(), count, ncclUint32, to, comm_, stream_), ncclSuccess);
+      ASSERT_EQ(ncclRecv(batch.in.back().data(), count, ncclUint32, from, comm_, stream_), ncclSuccess);
     }
     ASSERT_EQ(ncclGroupEnd(), ncclSuccess) << ncclGetLastError(nullptr);
-    for (const MovementCall& call : calls) ASSERT_EQ(call.flaw(), "");
-    for (size_t message = 0; message < in.size(); ++message)
-      for (size_t i = 0; i < count; ++i)
-        ASSERT_EQ(in[message][i], sent(froms[message] * 64 + rank_, i, number_));
   }
 
   ncclComm_t comm_;
   int ranks_, rank_;
-  Draws draws_;
+  Draws draws_;       // alike on all ranks
+  Draws placements_;  // not
+  std::deque<Batch> batches_;
+  cudaStream_t streams_[2] = {};
+  cudaStream_t stream_ = nullptr;
   uint32_t number_ = 0;
 };
 
@@ -111,6 +151,7 @@ void soak(const ncclUniqueId& id, int ranks, int rank) {
     it.call();
     if (testing::Test::HasFatalFailure()) return;
   }
+  it.check();
 }
 
 class Soak : public testing::TestWithParam<int> {};
