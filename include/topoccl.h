@@ -69,12 +69,12 @@ ncclResult_t topocclAllToAllV(const void* sendbuff, const size_t* sendcounts, co
 ncclResult_t topocclBarrier(ncclComm_t comm, cudaStream_t stream);
 
 /* Host streams: what a CUDA stream is to ranks on GPUs, for ranks on CPUs. A call of nccl.h or of this header
- * with a host stream as its `stream` returns at once; a thread of the stream runs it while the caller goes on.
- * Until then its buffers are the library's. Calls on one stream run in the order in which they were issued,
- * and so do calls on one communicator, on whatever streams, or with stream NULL: such a call waits for those
- * before it. Different streams run side by side. What goes wrong later is the communicator's asynchronous
- * error (ncclCommGetAsyncError), and the result of the stream's next synchronization. ncclCommFinalize and
- * ncclCommDestroy wait for what was issued; ncclCommAbort ends it.
+ * with a host stream as its `stream` returns at once; a thread of the stream runs it while the caller goes
+ * on. Until then its buffers are the library's. Calls on one stream run in the order in which they were
+ * issued, and so do calls on one communicator, on whatever streams, or with stream NULL: such a call waits
+ * for those before it. Different streams run side by side. What goes wrong later is the communicator's
+ * asynchronous error (ncclCommGetAsyncError), and the result of the stream's next synchronization.
+ * ncclCommFinalize and ncclCommDestroy wait for what was issued; ncclCommAbort ends it.
  *
  *   topocclStreamCreate(&stream);
  *   ncclAllReduce(gradients, gradients, count, ncclFloat, ncclSum, comm, stream);
