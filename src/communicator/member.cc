@@ -56,21 +56,21 @@ WaitPolicy Member::waitPolicy(bool besideCaller) const {
 // ---- works ----
 
 CollectiveWork Member::issue(const CollectiveCall& call) {
-  throwIfUnusable();
   return {*this, call, ++calls_};
 }
 
 PeerWork Member::issue(const PeerCall& call) {
-  throwIfUnusable();
   return {*this, call, ++(call.sends ? sends_ : receives_)[static_cast<size_t>(call.peer)]};
 }
 
 void Member::run(const CollectiveCall& call) {
+  throwIfUnusable();
   CollectiveWork work = issue(call);
   run(work);
 }
 
 void Member::run(const PeerCall& call) {
+  throwIfUnusable();
   PeerWork work = issue(call);
   run(work);
 }

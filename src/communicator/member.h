@@ -46,11 +46,11 @@ class Member {
 
   // ---- works ----
 
-  // Issue a call: it takes the next number. Throw if the member is poisoned or finalized.
+  // Issue a call: it takes the next number.
   CollectiveWork issue(const CollectiveCall& call);
   PeerWork issue(const PeerCall& call);
 
-  // Run one call to its end without allocating. Throw what went wrong.
+  // Issue one call and run it to its end without allocating. Throw what went wrong.
   void run(const CollectiveCall& call);
   void run(const PeerCall& call);
 

@@ -158,6 +158,8 @@ void Task::run() noexcept {
     keep(error);
   } catch (const std::exception& error) {
     keep(Error(Code::SystemError, error.what()));
+    for (const Part& part : parts_)  // peers wait for them
+      if (part.running > 0) part.member->fail(Code::SystemError, error.what());
   }
 }
 
@@ -215,6 +217,11 @@ namespace {
 // `calls` by sets that share no communicator and no stream (to have none counts as one: the caller waits for
 // all of those), each in order.
 std::vector<std::vector<IssuedCall>> independentSets(std::vector<IssuedCall> calls) {
+  std::vector<std::vector<IssuedCall>> sets;
+  if (std::all_of(calls.begin(), calls.end(), [](const auto& call) { return call.stream == nullptr; })) {
+    sets.push_back(std::move(calls));
+    return sets;
+  }
   std::map<const void*, const void*> up;  // from a communicator or stream towards the one its set is known by
   const auto root = [&](const void* it) {
     for (const void* next; (next = up.try_emplace(it, it).first->second) != it;) it = next;
@@ -223,7 +230,6 @@ std::vector<std::vector<IssuedCall>> independentSets(std::vector<IssuedCall> cal
   for (const IssuedCall& call : calls) up[root(call.communicator)] = root(call.stream.get());
   std::map<const void*, std::vector<IssuedCall>> byRoot;
   for (IssuedCall& call : calls) byRoot[root(call.communicator)].push_back(std::move(call));
-  std::vector<std::vector<IssuedCall>> sets;
   for (auto& [_, set] : byRoot) sets.push_back(std::move(set));
   return sets;
 }

@@ -34,7 +34,7 @@ class Task : public std::enable_shared_from_this<Task> {
   bool runsOnCaller() const { return onCaller_; }
   bool inBackground() const;  // a communicator of it doesn't block
 
-  // The calls take their numbers. Throws if a communicator failed meanwhile.
+  // The calls take their numbers.
   void issue();
   // Those that can't run at once take their places in their orders, all together. These keep their
   // communicators from ending from then on.
