@@ -1,5 +1,7 @@
 #include "communicator/collective_work.h"
 
+#include <bit>
+
 #include "algorithms/catalog.h"
 #include "base/error.h"
 #include "communicator/member.h"
@@ -58,8 +60,8 @@ void CollectiveWork::setContext(OpenSchedule& open) {
   const auto whole = [&](const void* buffer, Place place) {
     return wholeAddress(buffer, presenceOf(call_.collective, place, isRoot), rank, blockBytes);
   };
-  context.in = reinterpret_cast<const unsigned char*>(whole(call_.send, Place::In));
-  context.out = reinterpret_cast<unsigned char*>(whole(call_.receive, Place::Out));
+  context.in = std::bit_cast<const unsigned char*>(whole(call_.send, Place::In));
+  context.out = std::bit_cast<unsigned char*>(whole(call_.receive, Place::Out));
   context.call = fingerprint(descriptor_);
   setReduction();
   if (schedule.scratchChunks != 0) context.scratch = member().scratch(blockBytes * schedule.blocks);

@@ -1,5 +1,6 @@
 #include "communicator/host_stream.h"
 
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -22,7 +23,7 @@ class Streams {
     const std::scoped_lock lock(mutex_);
     const uintptr_t handle = next_++ * kStride;
     rows_.emplace(handle, std::move(stream));
-    return reinterpret_cast<void*>(handle);
+    return std::bit_cast<void*>(handle);
   }
 
   std::shared_ptr<HostStream> find(const void* handle) {

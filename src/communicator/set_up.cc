@@ -171,7 +171,8 @@ void Communicator::splitInBackground(Communicator** out, int color, int key, con
     } const done{&splitting_};
     const Operation operation(*this);
     const SplitPart part = joinSplit(operation.member(), color, key);
-    return part.ranks == 0 ? nullptr : memberOf(part, operation.member(), config, abort);
+    if (part.ranks == 0) return std::unique_ptr<Member>();
+    return memberOf(part, operation.member(), config, abort);
   };
   try {
     if (color != kNoColor) return make(out, false, abort, makeMember);
