@@ -59,7 +59,12 @@ ncclResult_t broadcast(const void* sendbuff, void* recvbuff, size_t count, ncclD
 
 ncclResult_t bcast(void* buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm,
                    cudaStream_t stream) {
-  return run("ncclBcast", Collective::Broadcast, buff, buff, count, datatype, kNoOp, root, comm, stream);
+  return guardedInGroup("ncclBcast", [&] {
+    Communicator* communicator = checkedCommunicator(comm);
+    const CollectiveCall call = callOf(Collective::Broadcast, buff, buff, count, datatype, root);
+    checkBuffer(buff, count, "buff");  // which is no sendbuff
+    communicator->collective(call, static_cast<int>(kNoOp), stream);
+  });
 }
 
 ncclResult_t reduce(const void* sendbuff, void* recvbuff, size_t count, ncclDataType_t datatype,
