@@ -4,7 +4,7 @@
 #   scripts/test.sh            release: everything; asan and tsan: all but tests labelled `long`, with
 #                              TOPOCCL_TEST_REDUCED=1, at which tests shrink their ranges of parameters
 #   scripts/test.sh --quick    release only, without tests labelled `long`
-#   scripts/test.sh --full     everything under every sanitizer, TOPOCCL_TEST_FULL=1 (longer soaks), the
+#   scripts/test.sh --full     everything under every sanitizer, TOPOCCL_TEST_FULL=1 (longer, larger), the
 #                              second compiler, clang-tidy
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
