@@ -60,7 +60,7 @@ static const struct {
     {"sendrecv", sendReceive, 0}, {"all_gather", allGather, 1}, {"reduce_scatter", reduceScatter, 1},
     {"gather", gather, 1},        {"scatter", scatter, 1},      {"alltoall", allToAll, 1},
 };
-enum { kCount = sizeof kCollectives / sizeof kCollectives[0] };
+static const int kCount = (int)(sizeof kCollectives / sizeof kCollectives[0]);
 
 static int collective; /* of kCollectives */
 static float* input;

@@ -1,5 +1,7 @@
 #include "communicator/registrations.h"
 
+#include <bit>
+
 #include "base/error.h"
 
 namespace topoccl {
@@ -7,7 +9,7 @@ namespace topoccl {
 void* Registrations::add(const void* buffer, size_t bytes) {
   const uintptr_t handle = next_++;
   rows_[handle] = {buffer, bytes};
-  return reinterpret_cast<void*>(handle);
+  return std::bit_cast<void*>(handle);
 }
 
 void Registrations::remove(void* handle) {

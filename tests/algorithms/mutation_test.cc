@@ -306,7 +306,7 @@ std::string objection(const std::vector<Schedule>& schedules, const Goal& goal) 
     options.slots = schedules[0].minSlots + (seed > 8 ? 3 : 0);
     options.pieces = 2 + seed % 3;
     options.seed = seed;
-    const std::string text = interpret(schedules, goal, options);
+    std::string text = interpret(schedules, goal, options);
     if (!text.empty()) return text;
   }
   return "";
