@@ -17,6 +17,10 @@ void checkPointer(const void* pointer, const char* argument) {
   if (pointer == nullptr) reject(concat(argument, " is NULL; it must point to where the result goes"));
 }
 
+void checkInput(const void* pointer, const char* argument) {
+  if (pointer == nullptr) reject(concat(argument, " is NULL; it must point to the caller's data"));
+}
+
 void checkRankCount(int nranks) {
   if (nranks < 1) reject(concat("nranks is ", nranks, "; it must be at least 1"));
 }

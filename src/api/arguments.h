@@ -8,7 +8,9 @@
 
 namespace topoccl::api {
 
+// For results, and for what the caller has there.
 void checkPointer(const void* pointer, const char* argument);
+void checkInput(const void* pointer, const char* argument);
 // The rank itself is not looked at here: the bootstrap tells all ranks when one is out of range.
 void checkRankCount(int nranks);
 

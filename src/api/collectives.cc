@@ -117,7 +117,7 @@ ncclResult_t redOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t 
                                   ncclScalarResidence_t residence, ncclComm_t comm) {
   return guarded("ncclRedOpCreatePreMulSum", [&] {
     checkPointer(op, "op");
-    checkPointer(scalar, "scalar");
+    checkInput(scalar, "scalar");
     Communicator* communicator = checkedCommunicator(comm);
     const bool deferred = isReadAtEachCall(static_cast<int>(residence));
     *op = static_cast<ncclRedOp_t>(communicator->createScaledSum(checkedType(datatype), scalar, deferred));

@@ -94,7 +94,7 @@ ncclResult_t commInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, i
   return guardedInGroup("ncclCommInitRankScalable", [&] {
     checkPointer(newcomm, "newcomm");
     checkRankCount(nranks);
-    checkPointer(commIds, "commIds");
+    checkInput(commIds, "commIds");
     if (nId < 1 || nId > nranks) {
       throw Error(Code::InvalidArgument, concat("nId is ", nId, "; it must be in 1..", nranks, " (nranks)"));
     }
@@ -114,7 +114,7 @@ ncclResult_t commSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm,
 ncclResult_t commRegister(ncclComm_t comm, void* buff, size_t size, void** handle) {
   return guarded("ncclCommRegister", [&] {
     checkPointer(handle, "handle");
-    checkPointer(buff, "buff");
+    checkInput(buff, "buff");
     if (size == 0) throw Error(Code::InvalidArgument, "size is 0; it must be at least 1");
     *handle = checkedCommunicator(comm)->registerBuffer(buff, size);
   });

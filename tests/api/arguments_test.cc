@@ -20,6 +20,10 @@ std::string rejection(const std::function<void()>& check) {
 }
 
 TEST(Arguments, MessagesNameArgumentValueAndWhatIsAllowed) {
+  EXPECT_EQ(rejection([] { checkPointer(nullptr, "op"); }),
+            "op is NULL; it must point to where the result goes");
+  EXPECT_EQ(rejection([] { checkInput(nullptr, "scalar"); }),
+            "scalar is NULL; it must point to the caller's data");
   EXPECT_EQ(rejection([] { checkRankCount(0); }), "nranks is 0; it must be at least 1");
   EXPECT_NE(rejection([] {
               checkedType(static_cast<ncclDataType_t>(12));
