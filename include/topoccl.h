@@ -58,8 +58,8 @@ ncclResult_t topocclCommExplain(ncclComm_t comm, const char* collective, size_t 
 /* All-to-all with a size of its own for every pair: sends sendcounts[r] elements from sendbuff + sdispls[r]
  * to rank r, and receives recvcounts[r] elements from it at recvbuff + rdispls[r]. Four arrays of as many
  * entries as there are ranks, in elements; recvcounts[r] equals rank r's sendcounts for this rank. A buffer
- * may be NULL where all its counts are 0; what is received must not overlap what is sent. Runs as a group of
- * ncclSend and ncclRecv, with their order and errors. */
+ * may be NULL where all its counts are 0; a part that is received must not overlap any other. Runs as a group
+ * of ncclSend and ncclRecv, with their order and errors; where an argument is wrong, nothing of it runs. */
 ncclResult_t topocclAllToAllV(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls,
                               void* recvbuff, const size_t* recvcounts, const size_t* rdispls,
                               ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream);

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "api/all_to_all_v.h"
 #include "api/arguments.h"
 #include "api/guard.h"
 #include "communicator/call.h"
@@ -48,23 +48,6 @@ topocclPlan_t toPublic(const CallPlan& plan) {
   return result;
 }
 
-// One group of sends and receives; what one of them refuses ends it with nothing run.
-void exchangeAll(const void* sendbuff, const size_t* sendcounts, const size_t* sdispls, void* recvbuff,
-                 const size_t* recvcounts, const size_t* rdispls, DataType type, Communicator& communicator,
-                 cudaStream_t stream) {
-  const size_t bytes = elementBytes(type);
-  const auto at = [&](const void* buffer, size_t elements) {
-    return buffer == nullptr ? nullptr
-                             : const_cast<char*>(static_cast<const char*>(buffer)) + elements * bytes;
-  };
-  for (int peer = 0; peer < communicator.ranks(); peer++) {
-    checkBuffer(sendbuff, sendcounts[peer], "sendbuff");
-    checkBuffer(recvbuff, recvcounts[peer], "recvbuff");
-    communicator.peerCall({true, peer, at(sendbuff, sdispls[peer]), sendcounts[peer], type}, stream);
-    communicator.peerCall({false, peer, at(recvbuff, rdispls[peer]), recvcounts[peer], type}, stream);
-  }
-}
-
 }  // namespace
 }  // namespace topoccl::api
 
@@ -90,7 +73,7 @@ TOPOCCL_EXPORT ncclResult_t topocclGetDevices(topocclDevice_t* devices, int capa
 TOPOCCL_EXPORT ncclResult_t topocclCommExplain(ncclComm_t comm, const char* collective, size_t count,
                                                ncclDataType_t datatype, topocclPlan_t* plan) {
   return guarded("topocclCommExplain", [&] {
-    checkPointer(collective, "collective");
+    checkInput(collective, "collective");
     checkPointer(plan, "plan");
     checkCount(count, datatype);
     *plan = toPublic(checkedCommunicator(comm)->explain(collective, count, checkedType(datatype)));
@@ -102,21 +85,13 @@ TOPOCCL_EXPORT ncclResult_t topocclAllToAllV(const void* sendbuff, const size_t*
                                              const size_t* rdispls, ncclDataType_t datatype, ncclComm_t comm,
                                              cudaStream_t stream) {
   return guardedInGroup("topocclAllToAllV", [&] {
-    for (const auto& [array, name] : {std::pair{sendcounts, "sendcounts"},
-                                      {sdispls, "sdispls"},
-                                      {recvcounts, "recvcounts"},
-                                      {rdispls, "rdispls"}}) {
-      checkPointer(array, name);
-    }
-    Communicator* communicator = checkedCommunicator(comm);
-    const DataType type = checkedType(datatype);
-    topoccl::groupStart();
-    try {
-      exchangeAll(sendbuff, sendcounts, sdispls, recvbuff, recvcounts, rdispls, type, *communicator, stream);
-    } catch (const Error& error) {
-      refuseInGroup(error);
-    }
-    topoccl::groupEnd();
+    checkInput(sendcounts, "sendcounts");
+    checkInput(sdispls, "sdispls");
+    checkInput(recvcounts, "recvcounts");
+    checkInput(rdispls, "rdispls");
+    exchangeParts({"sendbuff", "sendcounts", "sdispls", sendbuff, sendcounts, sdispls},
+                  {"recvbuff", "recvcounts", "rdispls", recvbuff, recvcounts, rdispls}, checkedType(datatype),
+                  *checkedCommunicator(comm), stream);
   });
 }
 

@@ -9,6 +9,8 @@
 namespace topoccl::test {
 namespace {
 
+using Words = std::vector<uint32_t>;
+
 std::string lastError() {
   return ncclGetLastError(nullptr);
 }
@@ -59,22 +61,109 @@ TEST(AllToAllV, MovesEveryPairsPart) {
     }
 }
 
-TEST(AllToAllV, RefusesWrongArguments) {
-  ncclComm_t comm = nullptr;
-  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
-  const size_t one = 1, zero = 0;
-  uint32_t word = 5, other = 6;
-  EXPECT_EQ(topocclAllToAllV(&word, nullptr, &zero, &other, &one, &zero, ncclUint32, comm, nullptr),
-            ncclInvalidArgument);
-  EXPECT_NE(lastError().find("sendcounts is NULL"), std::string::npos) << lastError();
-  EXPECT_EQ(topocclAllToAllV(nullptr, &one, &zero, &other, &one, &zero, ncclUint32, comm, nullptr),
-            ncclInvalidArgument);
-  EXPECT_NE(lastError().find("sendbuff is NULL although count is 1"), std::string::npos) << lastError();
-  EXPECT_EQ(other, 6U);
-  EXPECT_EQ(topocclAllToAllV(&word, &one, &zero, &other, &one, &zero, ncclUint32, comm, nullptr), ncclSuccess)
-      << lastError();
-  EXPECT_EQ(other, 5U);
-  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+// A call of the only rank of a communicator, with one argument spoilt.
+class AllToAllVOfOne : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(ncclCommInitAll(&comm_, 1, nullptr), ncclSuccess); }
+  void TearDown() override { EXPECT_EQ(ncclCommDestroy(comm_), ncclSuccess); }
+
+  ncclResult_t call() {
+    return topocclAllToAllV(send_, sendCounts_, sendDisplacements_, receive_, receiveCounts_,
+                            receiveDisplacements_, type_, comm_, stream_);
+  }
+
+  // Alone, and in a group with a good call, which then does not run either.
+  void expectRefusal(const std::string& text) {
+    EXPECT_EQ(call(), ncclInvalidArgument) << text;
+    EXPECT_EQ(lastError().rfind("topocclAllToAllV: " + text, 0), 0U) << lastError();
+    uint32_t in = 3, out = 0;
+    ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+    EXPECT_EQ(ncclAllReduce(&in, &out, 1, ncclUint32, ncclSum, comm_, nullptr), ncclSuccess);
+    EXPECT_EQ(call(), ncclInvalidArgument) << text;
+    EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
+    EXPECT_EQ(lastError().rfind("ncclGroupEnd: topocclAllToAllV: " + text, 0), 0U) << lastError();
+    EXPECT_EQ(out, 0U);
+    EXPECT_EQ(words_, (std::vector<uint32_t>{1, 2, 3, 4, 5, 6, 7, 8}));
+  }
+
+  ncclComm_t comm_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  ncclDataType_t type_ = ncclUint32;
+  std::vector<uint32_t> words_{1, 2, 3, 4, 5, 6, 7, 8};
+  size_t counts_[2] = {2, 2}, displacements_[2] = {0, 4};  // sent, received
+  void* send_ = words_.data();
+  void* receive_ = words_.data();
+  size_t *sendCounts_ = &counts_[0], *receiveCounts_ = &counts_[1];
+  size_t *sendDisplacements_ = &displacements_[0], *receiveDisplacements_ = &displacements_[1];
+};
+
+TEST_F(AllToAllVOfOne, MovesWithinABuffer) {
+  EXPECT_EQ(call(), ncclSuccess) << lastError();
+  EXPECT_EQ(words_, (std::vector<uint32_t>{1, 2, 3, 4, 1, 2, 7, 8}));
+}
+
+TEST_F(AllToAllVOfOne, NullArraysAreRefused) {
+  sendCounts_ = nullptr;
+  expectRefusal("sendcounts is NULL");
+  std::swap(sendCounts_, sendDisplacements_);
+  expectRefusal("sdispls is NULL");
+}
+
+TEST_F(AllToAllVOfOne, NullBuffersAreRefusedUnlessNothingMoves) {
+  receive_ = nullptr;
+  expectRefusal("recvbuff is NULL although recvcounts[0] is 2; only counts of 0 allow NULL");
+  send_ = nullptr;
+  expectRefusal("sendbuff is NULL although sendcounts[0] is 2; only counts of 0 allow NULL");
+  counts_[0] = counts_[1] = 0;
+  EXPECT_EQ(call(), ncclSuccess) << lastError();
+}
+
+TEST_F(AllToAllVOfOne, PartsBeyondMemoryAreRefused) {
+  for (const size_t count : {SIZE_MAX, SIZE_MAX / 4 + 2, SIZE_MAX / 4}) {
+    counts_[0] = count;
+    expectRefusal("sendcounts[0] is " + std::to_string(count) +
+                  " and sdispls[0] is 0; with 4 bytes an element both "
+                  "together must be at most ");
+  }
+  counts_[0] = 2;
+  displacements_[1] = SIZE_MAX - 1;
+  expectRefusal("recvcounts[0] is 2 and rdispls[0] is " + std::to_string(SIZE_MAX - 1));
+}
+
+TEST_F(AllToAllVOfOne, OverlapIsRefused) {
+  for (const size_t displacement : {0, 1}) {
+    displacements_[1] = displacement;
+    expectRefusal("sendbuff's part for rank 0 and recvbuff's part from rank 0 overlap");
+  }
+  displacements_[1] = 2;
+  EXPECT_EQ(call(), ncclSuccess) << lastError();
+}
+
+TEST_F(AllToAllVOfOne, WhatAGroupRefusesIsRefused) {
+  stream_ = reinterpret_cast<cudaStream_t>(words_.data());
+  expectRefusal("stream is 0x");
+}
+
+TEST(AllToAllV, ReceivedPartsMayNotOverlapEachOther) {
+  const ncclUniqueId id = newId();
+  onThreads(2, [&](int rank) {
+    const Comm comm(id, 2, rank);
+    const size_t counts[] = {2, 2}, apart[] = {0, 2}, together[] = {0, 1}, same[] = {0, 0};
+    const Words out{1, 2, 3, 4};
+    Words in(4, 9);
+    EXPECT_EQ(
+        topocclAllToAllV(out.data(), counts, apart, in.data(), counts, together, ncclUint32, comm, nullptr),
+        ncclInvalidArgument);
+    EXPECT_NE(lastError().find("recvbuff's part from rank 0 and recvbuff's part from rank 1 overlap"),
+              std::string::npos)
+        << lastError();
+    EXPECT_EQ(in, Words(4, 9));
+    // What is sent may: the same to everyone.
+    EXPECT_EQ(topocclAllToAllV(out.data(), counts, same, in.data(), counts, apart, ncclUint32, comm, nullptr),
+              ncclSuccess)
+        << lastError();
+    EXPECT_EQ(in, (Words{1, 2, 1, 2}));
+  });
 }
 
 TEST(Barrier, HoldsAllUntilTheLastHasCome) {
