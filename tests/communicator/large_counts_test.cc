@@ -10,15 +10,10 @@
 #include "communicator/movements.h"
 #include "communicator/ranks.h"
 #include "support/repeated_memory.h"
+#include "support/sanitized.h"
 
 namespace topoccl::test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 constexpr int kRanks = 2;
 constexpr int kRoot = 1;

@@ -6,10 +6,7 @@
 #include "communicator/ranks.h"
 #include "support/count_allocations.h"
 #include "support/count_calls.h"
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define TOPOCCL_SANITIZED 1
-#endif
+#include "support/sanitized.h"
 
 namespace topoccl::test {
 namespace {
@@ -21,9 +18,7 @@ constexpr int kRepeats = 1000;
 class Quiet : public testing::TestWithParam<size_t> {};
 
 TEST_P(Quiet, ARepeatedAllReduceNeitherAllocatesNorEntersTheKernel) {
-#if defined(TOPOCCL_SANITIZED)
-  GTEST_SKIP() << "sanitizers allocate and make system calls of their own";
-#endif
+  if (kSanitized) GTEST_SKIP() << "sanitizers allocate and make system calls of their own";
   std::vector<size_t> cores;
   cpu_set_t allowed;
   ASSERT_EQ(::sched_getaffinity(0, sizeof(allowed), &allowed), 0);

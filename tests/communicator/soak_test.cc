@@ -6,13 +6,14 @@
 
 #include "communicator/movements.h"
 #include "communicator/ranks.h"
+#include "support/sanitized.h"
 #include "topoccl.h"
 
 namespace topoccl::test {
 namespace {
 
 uint32_t callCount() {
-  if (std::getenv("TOPOCCL_TEST_FULL") != nullptr) return 50'000;
+  if (std::getenv("TOPOCCL_TEST_FULL") != nullptr) return kSanitized ? 5'000 : 50'000;
   return std::getenv("TOPOCCL_TEST_REDUCED") != nullptr ? 300 : 2'000;
 }
 

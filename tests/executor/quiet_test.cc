@@ -11,10 +11,7 @@
 #include "support/count_calls.h"
 #include "support/int32_buffers.h"
 #include "support/node_ranks.h"
-
-#if defined(TOPOCCL_THREAD_SANITIZER) || defined(__SANITIZE_ADDRESS__)
-#define TOPOCCL_SANITIZED 1
-#endif
+#include "support/sanitized.h"
 
 namespace topoccl::test {
 namespace {
@@ -118,9 +115,7 @@ TEST_P(Quiet, ARepeatedCallAllocatesNothing) {
 }
 
 TEST_P(Quiet, ARepeatedCallNeverEntersTheKernel) {
-#if defined(TOPOCCL_SANITIZED)
-  GTEST_SKIP() << "sanitizers make system calls of their own";
-#endif
+  if (kSanitized) GTEST_SKIP() << "sanitizers make system calls of their own";
   if (allowedCores().size() < kRanks) GTEST_SKIP() << "needs a core for each of " << kRanks << " ranks";
   for (const Noise& noise : repeat(true, [] {})) {
     if (!noise.counted) GTEST_SKIP() << "this system does not let a thread restrict its system calls";
@@ -135,13 +130,12 @@ TEST_P(QuietCheck, SeesWhatThereIs) {
   if (allowedCores().size() < kRanks) GTEST_SKIP() << "needs a core for each of " << kRanks << " ranks";
   for (const Noise& noise : repeat(false, [] { ::operator delete(::operator new(1)); }))
     EXPECT_EQ(noise.allocations, uint64_t{kRepeats});
-#if !defined(TOPOCCL_SANITIZED)
+  if (kSanitized) return;
   for (const Noise& noise : repeat(true, [] { ::sched_yield(); })) {
     if (!noise.counted) continue;
     EXPECT_EQ(noise.calls, uint64_t{kRepeats});
     EXPECT_EQ(noise.lastCall, SYS_sched_yield);
   }
-#endif
 }
 
 std::string parameterName(

@@ -15,11 +15,13 @@
 #include "kernels/formats.h"
 #include "kernels/targets.h"
 #include "kernels/vector_conversion.h"
+#include "support/sanitized.h"
 
 namespace topoccl {
 namespace {
 
 using reference::Format;
+using test::kSanitized;
 
 template <class Element_, DataType kType_, const Format& kFormat_>
 struct Row {
@@ -75,12 +77,6 @@ std::vector<typename T::Stored> combineColumns(const std::vector<std::vector<typ
   hostCombine(T::kType, op)(args);
   return out;
 }
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 // Rounding is tried on every so-manieth float, counted by bits. All 2^32 take some minutes, far more with a
 // sanitizer; types of 8 bits round at few places.
