@@ -30,6 +30,7 @@ Stretch stretchOf(const Parts& parts, int peer, size_t elementBytes, bool receiv
   if (parts.memory == nullptr && count > 0)
     throw Error(Code::InvalidArgument, concat(parts.buffer, " is NULL although ", entry(parts.counts, peer),
                                               " is ", count, "; only counts of 0 allow NULL"));
+  if (count == 0) return {base, base, received, peer};  // its displacement means nothing
   size_t elements = 0, bytes = 0;
   uintptr_t end = 0;
   if (__builtin_add_overflow(count, displacement, &elements) ||
@@ -81,8 +82,10 @@ void exchangeParts(const Parts& send, const Parts& receive, DataType type, Commu
       void* const buffer = parts.memory == nullptr ? nullptr : std::bit_cast<void*>(it.begin);
       communicator.peerCall({!it.received, it.peer, buffer, parts.count[it.peer], type}, stream);
     }
-  } catch (const Error& error) {
-    refuseInGroup(Error(error.code(), concat("topocclAllToAllV: ", error.what())));
+  } catch (const std::exception& error) {
+    const auto* const known = dynamic_cast<const Error*>(&error);
+    refuseInGroup(Error(known != nullptr ? known->code() : Code::SystemError,
+                        concat("topocclAllToAllV: ", error.what())));
     try {
       groupEnd();
     } catch (const Error&) {  // the same, where no other group is open around this one

@@ -25,8 +25,8 @@ namespace topoccl {
 
 namespace {
 
-// How often the end of a communicator looks whether what was issued has run.
-constexpr std::chrono::microseconds kEndPoll{100};
+// How often the end of a communicator looks whether its splits in the background can do without it.
+constexpr std::chrono::milliseconds kJoinPoll{1};
 
 }  // namespace
 
@@ -88,7 +88,9 @@ Code Communicator::asyncError() const {
   const Query query(*this);
   const Code error = member_->asyncError();
   if (error != Code::Success) return error;
-  const bool running = member_->config().blocking == 0 && !tasks_.empty();
+  const TaskOrder* const own = loadAcquire(&ownOrder_);
+  const bool running = (own != nullptr && !own->empty()) ||
+                       (member_->config().blocking == 0 && member_->finalized() && !tasks_.empty());
   return running || loadAcquire(&splitting_) != 0 ? Code::InProgress : Code::Success;
 }
 
@@ -113,7 +115,10 @@ void Communicator::abort() {
   fetchAdd(&queries_, 1U);
   fullFence();
   const bool closing = loadAcquire(&life_) == kClosing;
-  if (closing) member_->requestAbort();  // which the other thread's end() sees
+  if (closing) {
+    member_->requestAbort();
+    Task::drop(*this);
+  }
   fetchAdd(&queries_, ~0U);
   if (!closing) refuseDead();
 }
@@ -122,11 +127,13 @@ void Communicator::end(bool aborting) {
   fullFence();
   while (loadAcquire(&settingUp_) != 0) ::sched_yield();  // its last line
   if (aborting) member_->requestAbort();
-  while (loadAcquire(&operation_) != 0 || !tasks_.empty()) {
-    if (member_->abortRequested()) Task::drop(*this);
-    // A task may take as long as it likes, a call that is about to return doesn't.
-    tasks_.empty() ? static_cast<void>(::sched_yield()) : std::this_thread::sleep_for(kEndPoll);
+  while (loadAcquire(&operation_) != 0) {
+    if (member_->abortRequested()) Task::drop(*this);  // its own may wait for another's
+    ::sched_yield();
   }
+  while (loadAcquire(&joining_) != 0) std::this_thread::sleep_for(kJoinPoll);
+  if (member_->abortRequested()) Task::drop(*this);
+  tasks_.drain();  // a later abort() drops what has not begun
   if (aborting)
     member_->fail(Code::InvalidUsage, concat("rank ", member_->rank(), " aborted the communicator"));
   member_->leave();
@@ -138,7 +145,8 @@ void Communicator::retire() {
   fullFence();
   while (loadAcquire(&queries_) != 0) ::sched_yield();
   member_.reset();
-  if (own_) std::exchange(own_, nullptr)->close();
+  storeRelease(&ownOrder_, static_cast<const TaskOrder*>(nullptr));
+  own_.reset();
   HandlePool::instance().giveBack(this);
 }
 
@@ -159,19 +167,23 @@ void Communicator::peerCall(const PeerCall& call, const void* stream) {
 
 template <class Call>
 void Communicator::issue(Operation&& mine, const Call& call, const void* stream) {
-  std::shared_ptr<HostStream> on;
-  {
-    const Operation operation(std::move(mine));
-    const bool here = stream == nullptr && member_->config().blocking != 0;
-    if (here && tasks_.empty() && !group::open()) return member_->run(call);
-    if (!here) on = streamFor(stream);
-  }
-  group::addCall({this, call, std::move(on)});
+  std::optional<Operation> operation(std::move(mine));
+  const bool inBackground = stream == nullptr && member_->config().blocking == 0;
+  if (stream == nullptr && !inBackground && tasks_.empty() && !group::open()) return member_->run(call);
+  IssuedCall issued{this, call, nullptr, inBackground};
+  if (stream != nullptr)
+    issued.stream = streamOf(stream);
+  else if (inBackground)
+    issued.stream = ownStream();
+  operation.reset();  // a task has its own
+  group::addCall(std::move(issued));
 }
 
-std::shared_ptr<HostStream> Communicator::streamFor(const void* stream) {
-  if (stream != nullptr) return streamOf(stream);
-  if (!own_) own_ = HostStream::start();
+std::shared_ptr<HostStream> Communicator::ownStream() {
+  if (!own_) {
+    own_ = HostStream::start();
+    storeRelease(&ownOrder_, static_cast<const TaskOrder*>(&own_->order()));
+  }
   return own_;
 }
 

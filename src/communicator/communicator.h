@@ -70,14 +70,15 @@ class Communicator {
   void abort();
 
   // Success, the failure that made the communicator unusable, or InProgress while it, or a communicator split
-  // from it, is being set up without blocking, or while calls on one that doesn't block still run.
+  // from it, is being set up without blocking, or while calls without a stream, or a finalize, on one that
+  // doesn't block still run.
   Code asyncError() const;
 
   // With `stream` NULL they return when this rank's result is there, or its data on its way, and its buffers
-  // are its own again; else (host_stream.h) at once, and that is so when the stream has come there. On a
-  // communicator that doesn't block they run later in either case, and throw InProgress when they have been
-  // issued. Inside a group they only queue. `op` is an Operator's value or one of createScaledSum(); ignored
-  // where nothing is reduced.
+  // are its own again; else (host_stream.h) at once, and that is so when the stream has come there. With NULL
+  // on a communicator that doesn't block they run later too, and throw InProgress when they have been issued.
+  // Inside a group they only queue. `op` is an Operator's value or one of createScaledSum(); ignored where
+  // nothing is reduced.
   void collective(CollectiveCall call, int op, const void* stream);
   void peerCall(const PeerCall& call, const void* stream);
 
@@ -95,8 +96,8 @@ class Communicator {
   CallPlan explain(const std::string& collective, uint64_t count, DataType type) const;
 
   // A call that a thread issues, or runs, inside a communicator, from its construction to its end: keeps
-  // destroy and abort waiting. There is one at a time, so a flag does. Throws InvalidArgument when the
-  // communicator is dead.
+  // destroy and abort waiting. There is one at a time, so a flag does; splits in the background count apart
+  // (JoiningSplit). Throws InvalidArgument when the communicator is dead.
   class Operation {
    public:
     explicit Operation(Communicator& communicator);
@@ -112,6 +113,7 @@ class Communicator {
  private:
   friend class HandlePool;
   class Query;
+  class JoiningSplit;
   using AbortFlag = std::shared_ptr<std::atomic<bool>>;
   using MakeMember = std::function<std::unique_ptr<Member>()>;
 
@@ -127,7 +129,7 @@ class Communicator {
   [[noreturn]] void refuse() const;  // why it is not live
   template <class Call>
   void issue(Operation&& mine, const Call& call, const void* stream);
-  std::shared_ptr<HostStream> streamFor(const void* stream);
+  std::shared_ptr<HostStream> ownStream();
   void splitInBackground(Communicator** out, int color, int key, const CommConfig& config,
                          const AbortFlag& abort);
   void end(bool aborting);
@@ -138,13 +140,15 @@ class Communicator {
   uint32_t life_ = kDead;
   AbortFlag abort_;                  // of the set-up
   uint32_t settingUp_ = 0;           // 1 while its thread is inside
-  uint32_t splitting_ = 0;           // splits in the background
+  uint32_t splitting_ = 0;           // splits in the background whose communicator isn't there yet ...
+  uint32_t joining_ = 0;             // ... and those that still need this one for it
   Code setUpError_ = Code::Success;  // why it failed
   uint32_t queries_ = 0;             // calls of any thread inside ...
   uint32_t operation_ = 0;           // ... and 1 while one that issues or runs is
   TaskOrder tasks_;
   std::shared_ptr<HostStream>
       own_;  // where calls without a stream run if it doesn't block; made on first use
+  const TaskOrder* ownOrder_ = nullptr;  // the same, for other threads
 };
 
 // The communicator behind a C handle. Throws InvalidArgument for NULL and for dead handles.

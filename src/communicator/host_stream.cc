@@ -60,9 +60,10 @@ class Streams {
 }  // namespace
 
 std::shared_ptr<HostStream> HostStream::start() {
-  auto stream = std::make_shared<HostStream>();
-  startServiceThread("topoccl-stream", [stream] { stream->work(); });
-  return stream;
+  auto own = std::make_shared<HostStream>();  // the thread's
+  startServiceThread("topoccl-stream", [own] { own->work(); });
+  HostStream* const stream = own.get();
+  return {stream, [own = std::move(own)](HostStream* unused) { unused->close(); }};
 }
 
 void HostStream::close() {
@@ -76,24 +77,27 @@ bool HostStream::mayBegin() const {
   return first != nullptr && first->runsOn(*this) && first->mayBegin();
 }
 
+// Tasks are released without the lock: they may be the last to hold memory, and this stream.
 void HostStream::work() {
-  TaskOrder::Lock lock = TaskOrder::lock();
-  for (;;) {
-    order_.changed().wait(lock, [this] { return mayBegin() || (closed_ && order_.empty()); });
-    if (order_.empty()) return;
-    const std::shared_ptr<Task> task = order_.first()->shared_from_this();
-    task->begin();
-    lock.unlock();
+  while (const std::shared_ptr<Task> task = nextTask()) {
     task->run();
-    lock.lock();
     task->end();
   }
 }
 
+// nullptr when it is closed.
+std::shared_ptr<Task> HostStream::nextTask() {
+  TaskOrder::Lock lock = TaskOrder::lock();
+  order_.changed().wait(lock, [this] { return mayBegin() || closed_; });
+  if (order_.empty()) return nullptr;
+  order_.first()->begin();
+  return order_.first()->shared_from_this();
+}
+
 void HostStream::synchronize() {
   TaskOrder::Lock lock = TaskOrder::lock();
-  const uint64_t before = order_.added();
-  order_.changed().wait(lock, [&] { return order_.removed() >= before; });
+  const uint64_t last = Task::lastNumber();
+  order_.changed().wait(lock, [&] { return order_.empty() || order_.first()->number() > last; });
   if (error_) throw Error(*std::exchange(error_, std::nullopt));
 }
 
@@ -116,7 +120,7 @@ std::shared_ptr<HostStream> streamOf(const void* handle) {
 }
 
 void destroyStream(const void* handle) {
-  Streams::instance().take(handle)->close();
+  Streams::instance().take(handle);
 }
 
 }  // namespace topoccl

@@ -12,10 +12,9 @@ namespace topoccl {
 
 class HostStream {
  public:
-  // Starts its thread; throws SystemError where none can be made. The thread ends with what was issued before
-  // close().
+  // Starts its thread; throws SystemError where none can be made. The thread ends when nobody has the stream
+  // any more: neither a user, nor a call that is collected, nor a task.
   static std::shared_ptr<HostStream> start();
-  void close();
 
   // Waits for what was issued before. Throws the first error since the last call, which then is forgotten.
   void synchronize();
@@ -26,7 +25,9 @@ class HostStream {
   void keep(const Error& error);  // with the orders' lock
 
  private:
+  void close();
   void work();
+  std::shared_ptr<Task> nextTask();
   bool mayBegin() const;
 
   TaskOrder order_;

@@ -77,7 +77,7 @@ void Member::run(const PeerCall& call) {
 
 void Member::run(MemberWork& work) {
   Work* const works[] = {&work};
-  Doorbell* const bells[] = {doorbell()};
+  Doorbell* bells[] = {doorbell()};
   WorkQueue queue;
   queue.works = works;
   waiter_.reset(waitPolicy_, bells, 1);
@@ -93,7 +93,7 @@ unsigned char* Member::scratch(uint64_t bytes) {
 
 void Member::throwIfUnusable() const {
   throwIfFailed();
-  if (finalized_) throw Error(Code::InvalidUsage, "the communicator was finalized");
+  if (finalized()) throw Error(Code::InvalidUsage, "the communicator was finalized");
 }
 
 // ---- failures ----
@@ -160,6 +160,7 @@ std::vector<std::string> Member::allGather(const std::string& mine) {
     return bootstrap_->allGather(mine);
   } catch (const Error& error) {
     fail(error.code(), concat("rank ", rank(), ": ", error.what()));
+    throwIfFailed();  // what came first, where another thread failed meanwhile
     throw;
   }
 }
@@ -199,28 +200,38 @@ void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
   if (const std::optional<Error> obstacle = work.obstacle(&running, false))
     return fail(obstacle->code(), obstacle->what());
   const Connection& connection = running.schedule().connections[failure.connection];
-  fail(Code::InternalError,
+  // A slot of another call: ranks disagree. Of this one: the library is at fault.
+  fail(failure.found.call == running.call() ? Code::InternalError : Code::InvalidUsage,
        concat("rank ", rank(), ": ", work.text(), ": rank ", connection.from, " sent chunk ",
               failure.found.chunk, " (", failure.found.bytes, " bytes) where chunk ", failure.expectedChunk,
               " (", failure.expectedBytes, " bytes) was expected",
               failure.found.call == running.call() ? "" : ", of another call"));
 }
 
-void Member::fail(Code code, const std::string& message) {
-  // First of all: peers must learn of it, whatever happens to this thread.
-  const bool first = exchange(&failing_, 1U) == 0;
-  if (!first) return;
-  compareExchange(node_.memory->poison(), uint64_t{0}, packPoison(nodeRank_, code));
-  fullFence();  // before the look at who touches
-  wakeNode();
+void Member::fail(Code code, std::string message) {
+  bool first = false;
   {
+    // Together: who comes next finds the failure, and the poison.
     const std::scoped_lock lock(failureMutex_);
-    failure_ = {code, message};
+    first = failed_ == 0;
+    if (first) failure_ = {code, std::move(message)};
+    compareExchange(node_.memory->poison(), uint64_t{0}, packPoison(nodeRank_, code));
     storeRelease(&failed_, 1U);
   }
+  fullFence();  // before the look at who touches
+  if (first) wakeNode();
   waitUntilUntouched();
+  if (first) tellOthers();
+}
+
+void Member::tellOthers() {
+  const std::string message = failure().message;
   log(Level::Warn, Subsystem::Coll, message);
-  const std::scoped_lock lock(bootstrapMutex_);
+  std::unique_lock lock(bootstrapMutex_, std::try_to_lock);
+  if (!lock) {
+    abort_->store(true);  // ends an allGather of another thread
+    lock.lock();
+  }
   bootstrap_->reportAbort(message);
 }
 
@@ -254,8 +265,8 @@ void Member::throwIfFailed() const {
 
 void Member::finalize() {
   throwIfFailed();
-  if (finalized_) throw Error(Code::InvalidUsage, "the communicator was finalized before");
-  finalized_ = true;
+  if (finalized()) throw Error(Code::InvalidUsage, "the communicator was finalized before");
+  storeRelease(&finalized_, 1U);
 }
 
 void Member::requestAbort() {

@@ -89,8 +89,9 @@ class Member {
   // Whether a rank of this node has destroyed its communicator.
   bool hasLeft(int rank) const;
 
-  // The first failure counts: it is kept, peers are told, and nobody touches this rank's buffers after.
-  void fail(Code code, const std::string& message);
+  // The first failure counts: it is kept, and peers are told. Nobody touches this rank's buffers after any.
+  // Any thread.
+  void fail(Code code, std::string message);
 
   // ---- life ----
 
@@ -104,6 +105,7 @@ class Member {
   void throwIfFailed() const;
 
   void finalize();
+  bool finalized() const { return loadAcquire(&finalized_) != 0; }
   void requestAbort();  // any thread
   bool abortRequested() const { return abort_->load(); }
   void leave();  // says goodbye to the other ranks; nothing may be run after
@@ -112,6 +114,7 @@ class Member {
   void run(MemberWork& work);
   RankLine& line() const { return node_.memory->line(nodeRank_); }
   void wakeNode() const;
+  void tellOthers();
   void waitUntilUntouched() const;
   bool peerFailed();
   std::optional<PeerFailure> reportedFailure() const;
@@ -132,10 +135,9 @@ class Member {
   uint64_t calls_ = 0;                      // collectives issued
   std::vector<uint64_t> sends_, receives_;  // point-to-point calls issued, by peer
   Waiter waiter_;
-  bool finalized_ = false;
+  uint32_t finalized_ = 0;
 
   mutable std::mutex bootstrapMutex_;  // after init: failure() is also asked from other threads
-  uint32_t failing_ = 0;               // 1 from the first fail() on
   uint32_t failed_ = 0;                // 1 once failure_ is set, to be looked at without the mutex
   mutable std::mutex failureMutex_;
   Failure failure_;

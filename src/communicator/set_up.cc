@@ -53,11 +53,11 @@ Member::AbortFlag newAbortFlag() {
   return std::make_shared<std::atomic<bool>>(false);
 }
 
-// This rank's member of a communicator split from `parent`'s.
-std::unique_ptr<Member> memberOf(const SplitPart& part, const Member& parent, const CommConfig& config,
-                                 const Member::AbortFlag& abort) {
-  auto bootstrap = connectBootstrap(part.id, part.ranks, part.rank, parent.settings(), abort.get());
-  return std::make_unique<Member>(std::move(bootstrap), abort, parent.settings(), config, parent.device());
+// This rank's member of a communicator that was split from one with these settings and device.
+std::unique_ptr<Member> memberOf(const SplitPart& part, const Settings& settings, int device,
+                                 const CommConfig& config, const Member::AbortFlag& abort) {
+  auto bootstrap = connectBootstrap(part.id, part.ranks, part.rank, settings, abort.get());
+  return std::make_unique<Member>(std::move(bootstrap), abort, settings, config, device);
 }
 
 }  // namespace
@@ -154,29 +154,52 @@ void Communicator::split(Communicator** out, int color, int key, const CommConfi
     const Operation operation(*this);
     const SplitPart part = joinSplit(operation.member(), color, key);
     if (part.ranks == 0) return;
-    make(out, true, abort, [&] { return memberOf(part, operation.member(), wanted, abort); });
+    const Member& parent = operation.member();
+    make(out, true, abort, [&] { return memberOf(part, parent.settings(), parent.device(), wanted, abort); });
   };
   if (group::open()) return group::addInit(std::move(run), abort, this);
   run();
 }
 
-// The parent is busy until its part is done; then the new communicator's own thread goes on.
+// A split in the background, as long as it needs the communicator: keeps destroy and abort waiting.
+class Communicator::JoiningSplit {
+ public:
+  explicit JoiningSplit(Communicator& parent) : parent_(&parent) {
+    fetchAdd(&parent.joining_, 1U);
+    fullFence();
+    if (parent.live()) return;
+    fetchAdd(&parent.joining_, ~0U);
+    parent.refuse();
+  }
+  ~JoiningSplit() { fetchAdd(&parent_->joining_, ~0U); }
+  JoiningSplit(const JoiningSplit&) = delete;
+  JoiningSplit& operator=(const JoiningSplit&) = delete;
+  Member& parent() const { return *parent_->member_; }
+
+ private:
+  Communicator* parent_;
+};
+
 void Communicator::splitInBackground(Communicator** out, int color, int key, const CommConfig& config,
                                      const AbortFlag& abort) {
+  auto joining = std::make_shared<JoiningSplit>(*this);  // std::function wants copyable captures
   fetchAdd(&splitting_, 1U);
-  const auto makeMember = [=, this] {
+  auto makeMember = [=, this]() mutable {
     struct Done {
       uint32_t* splitting;
       ~Done() { fetchAdd(splitting, ~0U); }
     } const done{&splitting_};
-    const Operation operation(*this);
-    const SplitPart part = joinSplit(operation.member(), color, key);
+    const SplitPart part = joinSplit(joining->parent(), color, key);
+    const Settings settings = joining->parent().settings();
+    const int device = joining->parent().device();
+    joining.reset();
     if (part.ranks == 0) return std::unique_ptr<Member>();
-    return memberOf(part, operation.member(), config, abort);
+    return memberOf(part, settings, device, config, abort);
   };
+  joining.reset();
   try {
-    if (color != kNoColor) return make(out, false, abort, makeMember);
-    startServiceThread("topoccl-split", [makeMember] { makeMember(); });
+    if (color != kNoColor) return make(out, false, abort, std::move(makeMember));
+    startServiceThread("topoccl-split", std::move(makeMember));
   } catch (const Error& error) {
     if (error.code() != Code::InProgress) fetchAdd(&splitting_, ~0U);  // no thread to do it
     throw;

@@ -6,60 +6,41 @@
 #include <utility>
 
 #include "communicator/host_stream.h"
-#include "communicator/member.h"
 
 namespace topoccl {
 
+uint64_t Task::entered_ = 0;
+
 Task::Task(std::vector<IssuedCall> calls) : calls_(std::move(calls)) {
   for (const IssuedCall& call : calls_) {
-    if (call.stream == nullptr)
-      onCaller_ = true;
-    else if (std::find(streams_.begin(), streams_.end(), call.stream) == streams_.end())
+    onCaller_ |= call.stream == nullptr;
+    inBackground_ |= call.inBackground;
+    if (call.stream != nullptr && std::find(streams_.begin(), streams_.end(), call.stream) == streams_.end())
       streams_.push_back(call.stream);
-    if (partOf(*call.communicator) != nullptr) continue;
-    Part& part = parts_.emplace_back();
-    part.communicator = call.communicator;
-    part.operation.emplace(*call.communicator);
-    part.member = &part.operation->member();
-    part.member->throwIfUnusable();
-    part.memory = part.member->memory();
+    if (worksOf(*call.communicator) == nullptr) ranks_.emplace_back(*call.communicator);
   }
 }
 
-Task::Part* Task::partOf(const Communicator& communicator) {
-  const auto found = std::find_if(parts_.begin(), parts_.end(),
-                                  [&](const Part& part) { return part.communicator == &communicator; });
-  return found == parts_.end() ? nullptr : &*found;
-}
-
-bool Task::inBackground() const {
-  return !onCaller_ && std::any_of(parts_.begin(), parts_.end(),
-                                   [](const Part& part) { return part.member->config().blocking == 0; });
+RankWorks* Task::worksOf(const Communicator& communicator) {
+  const auto found = std::find_if(ranks_.begin(), ranks_.end(),
+                                  [&](const RankWorks& it) { return &it.communicator() == &communicator; });
+  return found == ranks_.end() ? nullptr : &*found;
 }
 
 void Task::issue() {
   for (const IssuedCall& call : calls_)
-    std::visit([&](const auto& it) { issue(*partOf(*call.communicator), it); }, call.call);
+    std::visit([&](const auto& it) { worksOf(*call.communicator)->issue(it); }, call.call);
   calls_.clear();
-  for (Part& part : parts_)
-    for (Line& line : part.lines)
-      for (auto& work : line.works)
-        line.pointers.push_back(std::visit([](auto& it) -> Work* { return &it; }, work));
 }
 
-Task::Line Task::lineFor(const CollectiveCall&) {
-  return {};
-}
-Task::Line Task::lineFor(const PeerCall& call) {
-  return {true, call.peer, call.sends, {}, {}};
-}
-
-template <class Call>
-void Task::issue(Part& part, const Call& call) {
-  auto line =
-      std::find_if(part.lines.begin(), part.lines.end(), [&](const Line& l) { return l.takes(call); });
-  if (line == part.lines.end()) line = part.lines.insert(line, lineFor(call));
-  line->works.emplace_back(part.member->issue(call));
+void Task::giveUp(const char* why) noexcept {
+  for (const RankWorks& works : ranks_) {
+    if (works.dropped() || works.ended()) continue;
+    try {
+      works.member().fail(Code::SystemError, why);
+    } catch (const std::exception&) {  // no memory for the text: its peers have been told
+    }
+  }
 }
 
 // ---- its place in the orders ----
@@ -67,32 +48,44 @@ void Task::issue(Part& part, const Call& call) {
 void Task::enter(const std::vector<std::shared_ptr<Task>>& tasks) {
   if (std::none_of(tasks.begin(), tasks.end(), [](const auto& task) { return task->mustWait(); })) return;
   const TaskOrder::Lock lock = TaskOrder::lock();
-  for (const auto& task : tasks)
-    if (task->mustWait()) task->enter();
+  try {
+    for (const auto& task : tasks)
+      if (task->mustWait()) task->enter();
+  } catch (...) {
+    for (const auto& task : tasks) task->leaveOrders();
+    throw;
+  }
+  for (const auto& task : tasks) {
+    if (task->onCaller_) continue;
+    for (RankWorks& works : task->ranks_) works.letGo();
+  }
 }
 
 // Nobody else issues on these communicators meanwhile: a thread at a time does.
 bool Task::mustWait() const {
-  return !streams_.empty() || std::any_of(parts_.begin(), parts_.end(), [](const Part& part) {
-    return !part.communicator->tasks().empty();
+  return !streams_.empty() || std::any_of(ranks_.begin(), ranks_.end(), [](const RankWorks& works) {
+    return !works.communicator().tasks().empty();
   });
 }
 
 void Task::enter() {
-  for (Part& part : parts_) part.communicator->tasks().add(shared_from_this());
+  number_ = ++entered_;
+  for (const RankWorks& works : ranks_) works.communicator().tasks().add(shared_from_this());
   for (const auto& stream : streams_) stream->order().add(shared_from_this());
-  entered_ = true;
-  if (onCaller_) return;
-  for (Part& part : parts_) part.operation.reset();
+}
+
+void Task::leaveOrders() {
+  for (const RankWorks& works : ranks_) works.communicator().tasks().remove(this);
+  for (const auto& stream : streams_) stream->order().remove(this);
 }
 
 bool Task::mayBegin() const {
   if (allDropped()) return true;
   const auto firstIn = [this](const TaskOrder& order) { return order.first() == this; };
-  return std::all_of(parts_.begin(), parts_.end(),
-                     [&](const Part& part) { return part.dropped || firstIn(part.communicator->tasks()); }) &&
-         std::all_of(streams_.begin(), streams_.end(),
-                     [&](const auto& stream) { return firstIn(stream->order()); });
+  return std::all_of(
+             ranks_.begin(), ranks_.end(),
+             [&](const RankWorks& it) { return it.dropped() || firstIn(it.communicator().tasks()); }) &&
+         std::all_of(streams_.begin(), streams_.end(), [&](const auto& it) { return firstIn(it->order()); });
 }
 
 void Task::wakeRunner() {
@@ -103,45 +96,48 @@ void Task::wakeRunner() {
 }
 
 void Task::end() {
-  for (const Part& part : parts_) part.communicator->tasks().remove(this);
-  for (const auto& stream : streams_) {
-    if (error_) stream->keep(*error_);
-    stream->order().remove(this);
-  }
+  const TaskOrder::Lock lock = TaskOrder::lock();
+  if (error_)
+    for (const auto& stream : streams_) stream->keep(*error_);
+  leaveOrders();
 }
 
 bool Task::allDropped() const {
-  return std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.dropped; });
+  return std::all_of(ranks_.begin(), ranks_.end(), [](const RankWorks& it) { return it.dropped(); });
 }
 
 void Task::drop(Communicator& communicator) {
+  std::deque<std::shared_ptr<Task>> tasks;  // released without the lock
   const TaskOrder::Lock lock = TaskOrder::lock();
-  const std::deque<std::shared_ptr<Task>> tasks = communicator.tasks().tasks();
+  tasks = communicator.tasks().tasks();
   for (const auto& task : tasks)
-    if (!task->begun_) task->dropPart(*task->partOf(communicator));
+    if (!task->begun_) task->drop(*task->worksOf(communicator));
 }
 
-void Task::dropPart(Part& part) {
+void Task::drop(RankWorks& works) {
   keep(Error(Code::InvalidUsage,
-             concat("rank ", part.member->rank(), " aborted the communicator before the call began")));
-  part.dropped = true;
-  part.operation.reset();
-  part.communicator->tasks().remove(this);
-  if (allDropped()) end();
+             concat("rank ", works.member().rank(), " aborted the communicator before the call began")));
+  works.drop();
+  works.communicator().tasks().remove(this);
+  if (allDropped() && !onCaller_) {
+    for (const auto& stream : streams_) stream->keep(*error_);
+    leaveOrders();
+  }
   wakeRunner();
 }
 
 // ---- the run ----
 
 void Task::runHere() {
-  if (entered_) {
-    TaskOrder::Lock lock = TaskOrder::lock();
-    turn_.wait(lock, [this] { return mayBegin(); });
-    begin();
-  }
-  run();
-  if (entered_) {
-    const TaskOrder::Lock lock = TaskOrder::lock();
+  if (number_ == 0) {
+    run();
+  } else {
+    {
+      TaskOrder::Lock lock = TaskOrder::lock();
+      turn_.wait(lock, [this] { return mayBegin(); });
+      begin();
+    }
+    run();
     end();
   }
   if (error_) throw Error(*error_);
@@ -158,53 +154,52 @@ void Task::run() noexcept {
     keep(error);
   } catch (const std::exception& error) {
     keep(Error(Code::SystemError, error.what()));
-    for (const Part& part : parts_)  // peers wait for them
-      if (part.running > 0) part.member->fail(Code::SystemError, error.what());
+    giveUp(error.what());
   }
 }
 
 void Task::driveLines() {
   std::vector<WorkQueue> queues;
-  std::vector<Doorbell*> bells;
-  for (Part& part : parts_) {
-    if (part.dropped) continue;
-    bells.push_back(part.member->doorbell());
-    part.running = part.lines.size();
-    for (Line& line : part.lines) queues.push_back({line.pointers});
+  for (RankWorks& works : ranks_) {
+    if (works.dropped()) continue;
+    bells_.push_back(works.doorbell());
+    works.addQueues(queues);
+  }
+  auto queue = queues.begin();
+  for (RankWorks& works : ranks_) {
+    if (works.dropped()) continue;
+    for (size_t line = 0; line < works.lines(); ++line, ++queue)
+      queue->ended = [this, &works, &ended = *queue] { endLine(works, ended.failed); };
   }
   if (queues.empty()) return;
-  auto queue = queues.begin();
-  for (Part& part : parts_) {
-    if (part.dropped) continue;
-    for (size_t line = 0; line < part.lines.size(); ++line, ++queue)
-      queue->ended = [this, &part, &ended = *queue] { endLine(part, ended.failed); };
-  }
-  Waiter waiter;
-  waiter.reset(policy(), bells.data(), static_cast<uint32_t>(bells.size()));
-  drive(queues, waiter);
+  waiter_.reset(waitPolicy(), bells_.data(), static_cast<uint32_t>(bells_.size()));
+  drive(queues, waiter_);
 }
 
-// A rank that is done may be destroyed or aborted while others go on; the last one's end is the task's.
-void Task::endLine(Part& part, bool failed) {
+// A rank that is done may be destroyed or aborted, or run its next calls, while others go on; the last one's
+// end is the task's.
+void Task::endLine(RankWorks& works, bool failed) {
   if (failed) {
-    const Member::Failure failure = part.member->failure();
+    const Member::Failure failure = works.member().failure();
     if (!onCaller_) setLastError(failure.message);
     keep(Error(failure.code, failure.message));
   }
-  if (--part.running > 0) return;
-  part.operation.reset();
-  const bool last = std::none_of(parts_.begin(), parts_.end(), [](const Part& p) { return p.running > 0; });
-  if (!entered_ || last) return;
+  if (!works.endLine()) return;
+  waiter_.forget(works.doorbell());
+  works.letGo();
+  const bool last = std::all_of(ranks_.begin(), ranks_.end(),
+                                [](const RankWorks& it) { return it.dropped() || it.ended(); });
+  if (number_ == 0 || last) return;
   const TaskOrder::Lock lock = TaskOrder::lock();
-  part.communicator->tasks().remove(this);
+  works.communicator().tasks().remove(this);
 }
 
 // How to wait for all of these ranks at once.
-WaitPolicy Task::policy() const {
+WaitPolicy Task::waitPolicy() const {
   WaitPolicy policy{UINT32_MAX, UINT32_MAX};
-  for (const Part& part : parts_) {
-    if (part.dropped) continue;
-    const WaitPolicy own = part.member->waitPolicy(!onCaller_);
+  for (const RankWorks& works : ranks_) {
+    if (works.dropped()) continue;
+    const WaitPolicy own = works.member().waitPolicy(!onCaller_);
     policy = {std::min(policy.spins, own.spins), std::min(policy.yields, own.yields)};
   }
   return policy;
@@ -240,10 +235,15 @@ void launch(std::vector<IssuedCall> calls) {
   std::vector<std::shared_ptr<Task>> tasks;
   for (std::vector<IssuedCall>& set : independentSets(std::move(calls)))
     tasks.push_back(std::make_shared<Task>(std::move(set)));
-  for (const auto& task : tasks) task->issue();
+  try {
+    for (const auto& task : tasks) task->issue();
+    Task::enter(tasks);
+  } catch (const std::exception& error) {
+    for (const auto& task : tasks) task->giveUp(error.what());
+    throw;
+  }
   const bool inBackground =
       std::any_of(tasks.begin(), tasks.end(), [](const auto& task) { return task->inBackground(); });
-  Task::enter(tasks);
   for (const auto& task : tasks)
     if (task->runsOnCaller()) task->runHere();  // at most one
   if (inBackground) throw Error(Code::InProgress, "calls are in progress");

@@ -1,19 +1,17 @@
 // Calls that run together, on one thread: a call, or those calls of a group that hang together by a
-// communicator or a stream. The thread is the caller's, or a host stream's.
+// communicator or a stream. The thread is the caller's, or a host stream's. See docs/communicator.md#streams.
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
-#include <variant>
 #include <vector>
 
 #include "base/error.h"
 #include "communicator/call.h"
-#include "communicator/collective_work.h"
-#include "communicator/communicator.h"
-#include "communicator/peer_work.h"
+#include "communicator/rank_works.h"
 
 namespace topoccl {
 
@@ -24,6 +22,7 @@ struct IssuedCall {
   Communicator* communicator;
   AnyCall call;
   std::shared_ptr<HostStream> stream;
+  bool inBackground = false;  // the stream is the communicator's own, as its caller doesn't want to wait
 };
 
 class Task : public std::enable_shared_from_this<Task> {
@@ -32,7 +31,7 @@ class Task : public std::enable_shared_from_this<Task> {
   explicit Task(std::vector<IssuedCall> calls);
 
   bool runsOnCaller() const { return onCaller_; }
-  bool inBackground() const;  // a communicator of it doesn't block
+  bool inBackground() const { return inBackground_; }
 
   // The calls take their numbers.
   void issue();
@@ -41,70 +40,55 @@ class Task : public std::enable_shared_from_this<Task> {
   static void enter(const std::vector<std::shared_ptr<Task>>& tasks);
   // Runs it on the calling thread, which issued it, when its turn has come. Throws what went wrong.
   void runHere();
+  // What has numbers will not run: peers are told.
+  void giveUp(const char* why) noexcept;
 
   // ---- for its runner and its orders ----
 
+  // With the orders' lock:
   bool runsOn(const HostStream& stream) const { return !onCaller_ && streams_.front().get() == &stream; }
-  bool mayBegin() const;           // with the lock: it is the first in all its orders
-  void begin() { begun_ = true; }  // with the lock: it can't be dropped any more
-  void run() noexcept;             // keeps what went wrong for end()
-  // With the lock: leaves its orders; the error, if any, stays with its streams to be asked for.
-  void end();
-  void wakeRunner();  // with the lock
+  bool mayBegin() const;           // it is the first in all its orders
+  void begin() { begun_ = true; }  // it can't be dropped any more
+  void wakeRunner();
+  uint64_t number() const { return number_; }        // in order of entering
+  static uint64_t lastNumber() { return entered_; }  // of the last that has entered
+
+  // Without:
+  void run() noexcept;  // keeps what went wrong ...
+  void end();           // ... and leaves that with its streams, and its orders
 
   // Takes `communicator`'s calls out of all tasks that have not begun: they never run.
   static void drop(Communicator& communicator);
 
  private:
-  // Calls of one rank that run one after the other: its collectives, or its sends to one peer, or its
-  // receives from one. All lines of a task run side by side.
-  struct Line {
-    bool isPeers = false;
-    int peer = 0;
-    bool sends = false;
-    std::deque<std::variant<CollectiveWork, PeerWork>> works;  // which stay where they are
-    std::vector<Work*> pointers;
-
-    bool takes(const CollectiveCall&) const { return !isPeers; }
-    bool takes(const PeerCall& call) const { return isPeers && peer == call.peer && sends == call.sends; }
-  };
-  // The calls of one rank.
-  struct Part {
-    Communicator* communicator;
-    std::optional<Communicator::Operation> operation;  // while the thread that issues it needs the rank
-    Member* member;
-    std::shared_ptr<NodeMemory> memory;  // holds the doorbell that the waiter uses to the end
-    std::deque<Line> lines;
-    size_t running = 0;  // lines
-    bool dropped = false;
-  };
-
-  Part* partOf(const Communicator& communicator);
-  static Line lineFor(const CollectiveCall& call);
-  static Line lineFor(const PeerCall& call);
-  template <class Call>
-  void issue(Part& part, const Call& call);
+  RankWorks* worksOf(const Communicator& communicator);
   bool mustWait() const;
   void enter();
+  void leaveOrders();
   bool allDropped() const;
-  void dropPart(Part& part);
+  void drop(RankWorks& works);
   void driveLines();
-  void endLine(Part& part, bool failed);
-  WaitPolicy policy() const;
+  void endLine(RankWorks& works, bool failed);
+  WaitPolicy waitPolicy() const;
   void keep(const Error& error);
 
+  static uint64_t entered_;  // how many tasks
+
   std::vector<IssuedCall> calls_;
-  std::deque<Part> parts_;
+  std::deque<RankWorks> ranks_;
   std::vector<std::shared_ptr<HostStream>> streams_;
   bool onCaller_ = false;  // a call of it has no stream
-  bool entered_ = false, begun_ = false;
+  bool inBackground_ = false;
+  uint64_t number_ = 0;  // 0: it has not entered
+  bool begun_ = false;
   std::condition_variable turn_;  // of its caller
-  std::optional<Error> error_;    // the first
+  std::vector<Doorbell*> bells_;
+  Waiter waiter_;
+  std::optional<Error> error_;  // the first
 };
 
 // Runs calls that were issued together: those without a stream before it returns, the others on their streams
-// later. Throws what went wrong with the former; else InProgress if some of the latter belong to a
-// communicator that doesn't block.
+// later. Throws what went wrong with the former; else InProgress if some run in the background.
 void launch(std::vector<IssuedCall> calls);
 
 }  // namespace topoccl

@@ -19,7 +19,6 @@ void TaskOrder::drain() {
 
 void TaskOrder::add(std::shared_ptr<Task> task) {
   tasks_.push_back(std::move(task));
-  ++added_;
   storeRelease(&standing_, static_cast<uint32_t>(tasks_.size()));
   changed_.notify_all();
 }
@@ -29,7 +28,6 @@ void TaskOrder::remove(const Task* task) {
       std::find_if(tasks_.begin(), tasks_.end(), [&](const auto& it) { return it.get() == task; });
   if (found == tasks_.end()) return;
   tasks_.erase(found);
-  ++removed_;
   storeRelease(&standing_, static_cast<uint32_t>(tasks_.size()));
   changed_.notify_all();
   if (!tasks_.empty()) tasks_.front()->wakeRunner();

@@ -1,13 +1,7 @@
 // In which order tasks run that don't run where they are issued. What is issued on a host stream runs in the
 // order of issue, and so does what is issued on a communicator: each of these is a TaskOrder. A task stands
-// in all of its communicators' and streams' orders, and runs when it is the first in all of them.
-//
-//   stream A        t1  t3              t1 and t2 run now, side by side; t3 (on two communicators: a group)
-//   stream B        t2  t4              when both have ended; then t4
-//   communicator x  t1  t3  t4
-//   communicator y  t2  t3
-//
-// A task enters all its orders at once, so no two can wait for each other.
+// in all of its communicators' and streams' orders, and runs when it is the first in all of them. It enters
+// them at once, so no two can wait for each other (docs/communicator.md#streams has a picture).
 #pragma once
 
 #include <condition_variable>
@@ -41,14 +35,11 @@ class TaskOrder {
   // Wakes who waits for changes of this order, and the runner of the new first.
   void remove(const Task* task);
 
-  uint64_t added() const { return added_; }
-  uint64_t removed() const { return removed_; }
   std::condition_variable& changed() { return changed_; }
 
  private:
   std::deque<std::shared_ptr<Task>> tasks_;
   uint32_t standing_ = 0;  // tasks_.size()
-  uint64_t added_ = 0, removed_ = 0;
   std::condition_variable changed_;
 };
 

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "kernels/sync.h"
@@ -52,13 +53,18 @@ bool waitAny(Doorbell* const* bells, const uint32_t* seen, uint32_t count) {
 
 }  // namespace
 
-void Waiter::reset(WaitPolicy policy, Doorbell* const* bells, uint32_t count) {
+void Waiter::reset(WaitPolicy policy, Doorbell** bells, uint32_t count) {
   policy_ = policy;
   bells_ = bells;
   count_ = count;
   looks_ = 0;
   armed_ = false;
   if (seen_.size() < count) seen_.resize(count);
+}
+
+void Waiter::forget(const Doorbell* bell) {
+  if (armed_) disarm();
+  count_ = static_cast<uint32_t>(std::remove(bells_, bells_ + count_, bell) - bells_);
 }
 
 bool Waiter::idle(const Doorbell* blocker) {

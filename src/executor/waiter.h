@@ -28,8 +28,11 @@ inline constexpr std::chrono::milliseconds kLongestSleep{20};
 
 class Waiter {
  public:
-  // Rings on any of the doorbells end a sleep. One doorbell (the usual case) or several.
-  void reset(WaitPolicy policy, Doorbell* const* bells, uint32_t count);
+  // Rings on any of the doorbells end a sleep. One doorbell (the usual case) or several; the list is the
+  // waiter's until it finishes.
+  void reset(WaitPolicy policy, Doorbell** bells, uint32_t count);
+  // This one is not waited on any more: it may be another waiter's from now on.
+  void forget(const Doorbell* bell);
 
   // Something moved: begin anew.
   void moved() {
@@ -64,7 +67,7 @@ class Waiter {
   void sleep();
 
   WaitPolicy policy_;
-  Doorbell* const* bells_ = nullptr;
+  Doorbell** bells_ = nullptr;
   uint32_t count_ = 0;
   uint64_t looks_ = 0;
   bool armed_ = false;  // sleepers are announced; one more look, then sleep

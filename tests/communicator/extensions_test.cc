@@ -115,6 +115,7 @@ TEST_F(AllToAllVOfOne, NullBuffersAreRefusedUnlessNothingMoves) {
   send_ = nullptr;
   expectRefusal("sendbuff is NULL although sendcounts[0] is 2; only counts of 0 allow NULL");
   counts_[0] = counts_[1] = 0;
+  displacements_[0] = SIZE_MAX;  // which then means nothing
   EXPECT_EQ(call(), ncclSuccess) << lastError();
 }
 

@@ -1,67 +1,13 @@
-// Host streams: calls that return at once, the orders they run in, and what ends them.
+// Host streams: calls that return at once, and the orders they run in.
 #include <atomic>
 #include <deque>
 
 #include "communicator/movements.h"
 #include "communicator/ranks.h"
-#include "topoccl.h"
+#include "communicator/streams.h"
 
 namespace topoccl::test {
 namespace {
-
-using Words = std::vector<uint32_t>;
-
-std::string lastError() {
-  return ncclGetLastError(nullptr);
-}
-
-// Destroyed with the scope.
-class Stream {
- public:
-  Stream() { EXPECT_EQ(topocclStreamCreate(&stream_), ncclSuccess) << lastError(); }
-  ~Stream() { EXPECT_EQ(topocclStreamDestroy(stream_), ncclSuccess) << lastError(); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  operator cudaStream_t() const { return stream_; }
-
-  ncclResult_t synchronize() const { return topocclStreamSynchronize(stream_); }
-  ncclResult_t query() const { return topocclStreamQuery(stream_); }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
-
-// All ranks of a communicator in this thread's hands.
-class Comms {
- public:
-  explicit Comms(int ranks) : comms_(static_cast<size_t>(ranks)) {
-    EXPECT_EQ(ncclCommInitAll(comms_.data(), ranks, nullptr), ncclSuccess) << lastError();
-  }
-  ~Comms() {
-    for (ncclComm_t comm : comms_)
-      if (comm != nullptr) {
-        EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess) << lastError();
-      }
-  }
-  Comms(const Comms&) = delete;
-  Comms& operator=(const Comms&) = delete;
-  ncclComm_t operator[](int rank) const { return comms_[static_cast<size_t>(rank)]; }
-  ncclComm_t release(int rank) { return std::exchange(comms_[static_cast<size_t>(rank)], nullptr); }
-
- private:
-  std::vector<ncclComm_t> comms_;
-};
-
-// In place; every rank's words become the sum over ranks.
-ncclResult_t sum(Words& words, ncclComm_t comm, cudaStream_t stream) {
-  return ncclAllReduce(words.data(), words.data(), words.size(), ncclUint32, ncclSum, comm, stream);
-}
-
-// No reduction of two ranks' words: they stay as they are until both have called.
-bool stays(const Words& words, uint32_t value) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  return words == Words(words.size(), value);
-}
 
 void expectMovements(ncclComm_t comm, int ranks, int rank) {
   const Stream stream;
@@ -240,119 +186,6 @@ TEST(HostStream, ReadsADeferredScalarWhenTheCallRuns) {
   EXPECT_EQ(sum(peer, gate[1], nullptr), ncclSuccess);
   EXPECT_EQ(stream.synchronize(), ncclSuccess) << lastError();
   EXPECT_EQ(out, 30);
-}
-
-// ---- ends ----
-
-TEST(HostStream, DestroyAndFinalizeWaitForWhatWasIssued) {
-  for (const bool finalizes : {false, true}) {
-    const ncclUniqueId id = newId();
-    onThreads(2, [&](int rank) {
-      ncclComm_t comm = nullptr;
-      ASSERT_EQ(ncclCommInitRank(&comm, 2, id, rank), ncclSuccess);
-      const Stream stream;
-      Words words(200'000, 1);
-      if (rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      for (int call = 0; call < 3; ++call) EXPECT_EQ(sum(words, comm, stream), ncclSuccess);
-      if (finalizes) {
-        EXPECT_EQ(ncclCommFinalize(comm), ncclSuccess) << lastError();
-        EXPECT_EQ(words, Words(words.size(), 8));
-      }
-      EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
-      EXPECT_EQ(words, Words(words.size(), 8));
-      EXPECT_EQ(stream.query(), ncclSuccess);
-    });
-  }
-}
-
-TEST(HostStream, ADestroyedStreamRunsWhatWasIssued) {
-  const Comms comms(2);
-  Words a(10, 1), b(10, 1);
-  cudaStream_t stream = nullptr;
-  ASSERT_EQ(topocclStreamCreate(&stream), ncclSuccess);
-  EXPECT_EQ(sum(a, comms[0], stream), ncclSuccess);
-  EXPECT_EQ(topocclStreamDestroy(stream), ncclSuccess);
-  EXPECT_EQ(topocclStreamQuery(stream), ncclInvalidArgument);
-  EXPECT_EQ(sum(b, comms[1], nullptr), ncclSuccess);
-  EXPECT_EQ(ncclCommFinalize(comms[0]), ncclSuccess);
-  EXPECT_EQ(a, Words(10, 2));
-}
-
-// Abort ends a call that runs, drops those behind it, and needs nobody's help: not that of the stream either,
-// which another communicator holds up.
-TEST(HostStream, AbortEndsOnlyItsOwnCommunicatorsCalls) {
-  Comms x(2), y(2);
-  const Stream stream, other;
-  Words a(10, 1), b(10, 1), c(10, 1), d(10, 1);
-  EXPECT_EQ(sum(a, x[0], stream), ncclSuccess);  // waits for x's rank 1
-  EXPECT_EQ(sum(b, y[0], stream), ncclSuccess);  // behind it
-  EXPECT_EQ(sum(b, y[0], other), ncclSuccess);   // behind that
-  EXPECT_EQ(ncclCommAbort(y.release(0)), ncclSuccess);
-  EXPECT_EQ(other.synchronize(), ncclInvalidUsage);
-  EXPECT_NE(lastError().find("rank 0 aborted the communicator before the call began"), std::string::npos)
-      << lastError();
-  EXPECT_EQ(other.synchronize(), ncclSuccess);  // told once
-  EXPECT_EQ(stream.query(), ncclInProgress);
-  EXPECT_EQ(sum(c, x[1], nullptr), ncclSuccess) << lastError();
-  EXPECT_EQ(stream.synchronize(), ncclInvalidUsage);  // y's call on it
-  EXPECT_EQ(a, Words(10, 2));
-  EXPECT_EQ(b, Words(10, 1));
-  EXPECT_EQ(sum(d, y[1], nullptr), ncclRemoteError);
-  EXPECT_EQ(ncclCommAbort(y.release(1)), ncclSuccess);
-}
-
-// A caller that waits for its turn is freed too.
-TEST(HostStream, AbortFreesACallerThatWaitsForItsTurn) {
-  Comms x(2), y(2);
-  const Stream stream;
-  Words a(10, 1), b(10, 1), c(10, 1);
-  EXPECT_EQ(sum(a, x[0], stream), ncclSuccess);
-  EXPECT_EQ(sum(b, y[0], stream), ncclSuccess);
-  std::thread caller([&] { EXPECT_EQ(sum(c, y[0], nullptr), ncclInvalidUsage); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  EXPECT_EQ(ncclCommAbort(y[0]), ncclSuccess);
-  caller.join();
-  y.release(0);
-  EXPECT_EQ(ncclCommAbort(x.release(0)), ncclSuccess);
-  EXPECT_EQ(stream.synchronize(), ncclInvalidUsage);
-  for (Comms* comms : {&x, &y}) EXPECT_EQ(ncclCommAbort(comms->release(1)), ncclSuccess);
-}
-
-TEST(HostStream, AnAbortFreesADestroyThatWaits) {
-  Comms x(2);
-  const Stream stream;
-  Words a(10, 1), b(10, 1);
-  EXPECT_EQ(sum(a, x[0], stream), ncclSuccess);
-  EXPECT_EQ(sum(b, x[0], stream), ncclSuccess);
-  ncclComm_t comm = x.release(0);
-  std::thread destroys([&] { EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  EXPECT_EQ(ncclCommAbort(comm), ncclSuccess) << lastError();
-  destroys.join();
-  EXPECT_EQ(stream.synchronize(), ncclInvalidUsage);
-  EXPECT_EQ(ncclCommAbort(x.release(1)), ncclSuccess);
-}
-
-TEST(HostStream, AFailureIsTheCommunicatorsErrorAndTheStreams) {
-  Comms comms(2);
-  const Stream streams[2];
-  Words a(10, 1), b(20, 1);
-  EXPECT_EQ(sum(a, comms[0], streams[0]), ncclSuccess);
-  EXPECT_EQ(sum(b, comms[1], streams[1]), ncclSuccess);  // another count
-  std::string texts;
-  for (const Stream& stream : streams) {
-    EXPECT_NE(stream.synchronize(), ncclSuccess);
-    texts += lastError();
-  }
-  EXPECT_NE(texts.find("all_reduce #1 uint32 x 10 sum"), std::string::npos) << texts;
-  EXPECT_NE(texts.find("all_reduce #1 uint32 x 20 sum"), std::string::npos) << texts;
-  for (int rank = 0; rank < 2; ++rank) {
-    ncclResult_t state = ncclSuccess;
-    EXPECT_EQ(ncclCommGetAsyncError(comms[rank], &state), ncclSuccess);
-    EXPECT_TRUE(state == ncclInvalidUsage || state == ncclRemoteError) << state;
-    EXPECT_EQ(sum(a, comms[rank], streams[rank]), state) << lastError();
-    EXPECT_EQ(ncclCommAbort(comms.release(rank)), ncclSuccess);
-  }
 }
 
 TEST(HostStream, RefusesWhatIsNoStream) {

@@ -3,6 +3,7 @@
 
 #include "communicator/movements.h"
 #include "communicator/ranks.h"
+#include "topoccl.h"
 
 namespace topoccl::test {
 namespace {
@@ -173,6 +174,66 @@ TEST(NonBlocking, SplitsInTheBackground) {
     }
     expectMovement(Movement::AllReduce, comm, 3, rank, -1, 100, false);
   });
+}
+
+// Destroy waits until the split can do without the parent; other calls may come between.
+TEST(NonBlocking, AParentIsDestroyedWhileItSplits) {
+  const ncclUniqueId id = newId();
+  onThreads(2, [&](int rank) {
+    ncclComm_t comm = nullptr, part = nullptr;
+    ASSERT_EQ(ncclCommInitRank(&comm, 2, id, rank), ncclSuccess);
+    ncclConfig_t config = nonBlocking();
+    float x = 1;
+    if (rank == 1) {
+      EXPECT_EQ(ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    EXPECT_EQ(ncclCommSplit(comm, 0, 0, &part, &config), ncclInProgress) << lastError();
+    if (rank == 0) {
+      EXPECT_EQ(ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
+    }
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+    ASSERT_EQ(awaitState(part), ncclSuccess) << lastError();
+    expectMovement(Movement::AllReduce, part, 2, rank, -1, 100, false);
+    EXPECT_EQ(ncclCommDestroy(part), ncclSuccess);
+  });
+}
+
+TEST(NonBlocking, AbortEndsASplitThatWaits) {
+  const ncclUniqueId id = newId();
+  onThreads(2, [&](int rank) {
+    ncclComm_t comm = nullptr, part = nullptr;
+    ASSERT_EQ(ncclCommInitRank(&comm, 2, id, rank), ncclSuccess);
+    ncclConfig_t config = nonBlocking();
+    if (rank == 0) {
+      EXPECT_EQ(ncclCommSplit(comm, 0, 0, &part, &config), ncclInProgress) << lastError();
+      EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+      EXPECT_NE(awaitState(part), ncclSuccess);
+      EXPECT_EQ(ncclCommAbort(part), ncclSuccess);
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+    }
+  });
+}
+
+// With a stream a call is issued when it returns: nothing to poll for.
+TEST(NonBlocking, CallsOnStreamsAreNotInProgress) {
+  const ncclUniqueId id = newId();
+  std::vector<ncclComm_t> comms{begin(id, 2, 0), begin(id, 2, 1)};
+  for (ncclComm_t comm : comms) EXPECT_EQ(awaitState(comm), ncclSuccess) << lastError();
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(topocclStreamCreate(&stream), ncclSuccess);
+  float x = 1, y = 1;
+  EXPECT_EQ(ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, comms[0], stream), ncclSuccess);
+  EXPECT_EQ(stateOf(comms[0]), ncclSuccess);  // rank 1 has not called
+  EXPECT_EQ(topocclStreamQuery(stream), ncclInProgress);
+  EXPECT_EQ(completed(ncclAllReduce(&y, &y, 1, ncclFloat, ncclSum, comms[1], nullptr), comms[1]),
+            ncclSuccess);
+  EXPECT_EQ(topocclStreamSynchronize(stream), ncclSuccess);
+  EXPECT_EQ(x, 2);
+  EXPECT_EQ(topocclStreamDestroy(stream), ncclSuccess);
+  for (ncclComm_t comm : comms) EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }
 
 }  // namespace

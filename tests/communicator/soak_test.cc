@@ -62,8 +62,9 @@ struct Batch {
 
 class Rank {
  public:
-  Rank(ncclComm_t comm, int ranks, int rank, uint32_t seed)
-      : comm_(comm),
+  // Two communicators of the same ranks.
+  Rank(ncclComm_t first, ncclComm_t second, int ranks, int rank, uint32_t seed)
+      : comms_{first, second},
         ranks_(ranks),
         rank_(rank),
         draws_(seed),
@@ -101,13 +102,15 @@ class Rank {
     stream_ = place < std::size(streams_) ? streams_[place] : nullptr;
   }
 
+  ncclComm_t drawComm() { return comms_[draws_.below(2)]; }
+
   void draw() {
     std::deque<MovementCall>& calls = batches_.back().calls;
     const Movement movement = kMovements[draws_.below(std::size(kMovements))];
     const auto root = static_cast<int>(draws_.below(static_cast<uint32_t>(ranks_)));
     const size_t count = draws_.count();
     const bool inPlace = draws_.below(2) == 0;
-    calls.emplace_back(movement, comm_, ranks_, rank_, hasRoot(movement) ? root : -1, count, inPlace,
+    calls.emplace_back(movement, drawComm(), ranks_, rank_, hasRoot(movement) ? root : -1, count, inPlace,
                        number_ * 8 + static_cast<uint32_t>(calls.size()), draws_.below(4));
     ASSERT_EQ(calls.back().run(stream_), ncclSuccess) << ncclGetLastError(nullptr);
   }
@@ -129,13 +132,14 @@ class Rank {
       batch.in.emplace_back(count);
       batch.froms.push_back(from);
       drawStream();
-      ASSERT_EQ(ncclSend(mine.data(), count, ncclUint32, to, comm_, stream_), ncclSuccess);
-      ASSERT_EQ(ncclRecv(batch.in.back().data(), count, ncclUint32, from, comm_, stream_), ncclSuccess);
+      ncclComm_t comm = drawComm();
+      ASSERT_EQ(ncclSend(mine.data(), count, ncclUint32, to, comm, stream_), ncclSuccess);
+      ASSERT_EQ(ncclRecv(batch.in.back().data(), count, ncclUint32, from, comm, stream_), ncclSuccess);
     }
     ASSERT_EQ(ncclGroupEnd(), ncclSuccess) << ncclGetLastError(nullptr);
   }
 
-  ncclComm_t comm_;
+  ncclComm_t comms_[2];
   int ranks_, rank_;
   Draws draws_;       // alike on all ranks
   Draws placements_;  // not
@@ -146,8 +150,14 @@ class Rank {
 };
 
 void soak(const ncclUniqueId& id, int ranks, int rank) {
-  const Comm comm(id, ranks, rank);
-  Rank it(comm, ranks, rank, static_cast<uint32_t>(ranks));
+  const Comm first(id, ranks, rank);
+  ncclComm_t second = nullptr;
+  ASSERT_EQ(ncclCommSplit(first, 0, 0, &second, nullptr), ncclSuccess) << ncclGetLastError(nullptr);
+  const struct Destroy {
+    ncclComm_t comm;
+    ~Destroy() { EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess) << ncclGetLastError(nullptr); }
+  } destroy{second};
+  Rank it(first, second, ranks, rank, static_cast<uint32_t>(ranks));
   for (uint32_t call = 0; call < callCount(); ++call) {
     it.call();
     if (testing::Test::HasFatalFailure()) return;

@@ -77,7 +77,7 @@ class PairWorks {
 // Drives queues with a doorbell that nobody rings.
 void driveAll(std::span<WorkQueue> queues) {
   Doorbell bell{};
-  Doorbell* const bells[] = {&bell};
+  Doorbell* bells[] = {&bell};
   Waiter waiter;
   waiter.reset({}, bells, 1);
   drive(queues, waiter);

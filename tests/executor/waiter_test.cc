@@ -175,7 +175,7 @@ TEST(WaiterCheck, SeesABellThatWasNotRung) {
 
 TEST(Waiter, IsNotRungWhileItDoesNotSleep) {
   Doorbell bell{};
-  Doorbell* const bells[] = {&bell};
+  Doorbell* bells[] = {&bell};
   Waiter waiter;
   waiter.reset({0, 0}, bells, 1);
   ring(bell);
@@ -194,9 +194,28 @@ TEST(Waiter, IsNotRungWhileItDoesNotSleep) {
   EXPECT_EQ(bell.bell, 1U);
 }
 
+// Another waiter may sleep on what this one has forgotten: it must not say that nobody does.
+TEST(Waiter, LeavesAForgottenBellAlone) {
+  Doorbell kept{}, forgotten{};
+  Doorbell* bells[] = {&forgotten, &kept};
+  Waiter waiter;
+  waiter.reset({0, 0}, bells, 2);
+  EXPECT_FALSE(waiter.idle(nullptr));  // it says that it will sleep
+  EXPECT_EQ(loadRelaxed(&forgotten.sleeping), 1U);
+  waiter.forget(&forgotten);
+  EXPECT_EQ(loadRelaxed(&forgotten.sleeping), 0U);
+  storeRelaxed(&forgotten.sleeping, 1U);  // the other
+  EXPECT_FALSE(waiter.idle(nullptr));
+  EXPECT_EQ(loadRelaxed(&kept.sleeping), 1U);
+  waiter.moved();
+  waiter.finish();
+  EXPECT_EQ(loadRelaxed(&kept.sleeping), 0U);
+  EXPECT_EQ(loadRelaxed(&forgotten.sleeping), 1U);
+}
+
 TEST(Waiter, SleepsAtOnceAgainWhenNothingMoved) {
   Doorbell bell{};
-  Doorbell* const bells[] = {&bell};
+  Doorbell* bells[] = {&bell};
   Waiter waiter;
   waiter.reset({2, 2}, bells, 1);
   for (int look = 0; look < 4; ++look) {
@@ -239,7 +258,7 @@ TEST(Waiter, LeavesErrnoAlone) {
 // However long it may spin, aborts and deadlines are looked at; the limit itself does not overflow.
 TEST(Waiter, GoesToItsChecksWhileItSpins) {
   Doorbell bell{};
-  Doorbell* const bells[] = {&bell};
+  Doorbell* bells[] = {&bell};
   for (const uint32_t spins : {1U << 20, UINT32_MAX - 1, UINT32_MAX}) {
     Waiter waiter;
     waiter.reset({spins, 8}, bells, 1);
@@ -269,7 +288,7 @@ class SharedCore : public testing::Test {
   static int looksBeforeSleep(int32_t blockersCore, int limit) {
     Doorbell mine{}, blocker{};
     blocker.core = blockersCore;
-    Doorbell* const bells[] = {&mine};
+    Doorbell* bells[] = {&mine};
     Waiter waiter;
     waiter.reset({1000, 4}, bells, 1);
     int looks = 0;
@@ -293,7 +312,7 @@ TEST_F(SharedCore, IsNotSpunOn) {
 TEST_F(SharedCore, IsAnnouncedByWhoeverWaits) {
   onOneCore([](int core) {
     Doorbell lines[2]{};
-    Doorbell* const bells[] = {&lines[0], &lines[1]};
+    Doorbell* bells[] = {&lines[0], &lines[1]};
     Waiter waiter;
     waiter.reset({1000, 4}, bells, 2);
     waiter.idle(nullptr);

@@ -149,7 +149,7 @@ class NodeRanks {
 
   // Runs works of one rank in order, on the calling thread.
   void driveRank(int rank, std::span<Work* const> works) {
-    Doorbell* const bells[] = {&memory_->line(rank).doorbell};
+    Doorbell* bells[] = {&memory_->line(rank).doorbell};
     WorkQueue queue;
     queue.works = works;
     Waiter waiter;
