@@ -12,6 +12,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -58,8 +60,10 @@ double stepsPerSecond() {
 
 class Rank {
  public:
-  Rank(ncclComm_t comm, int rank, size_t count, double speed)
-      : comm_(comm), rank_(rank), speed_(speed), in_(count, 1), out_{in_, in_} {
+  Rank(ncclComm_t comm, int rank, int ranks, size_t count, double speed)
+      : comm_(comm), rank_(rank), ranks_(ranks), speed_(speed) {
+    for (std::vector<float>& values : in_) values.assign(count, 1);
+    for (std::vector<float>& values : out_) values.assign(count, 0);
     for (cudaStream_t& stream : streams_) check(topocclStreamCreate(&stream));
   }
   ~Rank() {
@@ -74,16 +78,16 @@ class Rank {
     const Clock::time_point begin = Clock::now();
     for (int turn = 0; turn < kTurns; turn++) {
       const auto now = static_cast<size_t>(turn % 2);
-      if (sums) {
-        check(ncclAllReduce(in_.data(), out_[now].data(), in_.size(), ncclFloat, ncclSum, comm_,
-                            onStreams ? streams_[now] : nullptr));
-      }
+      if (sums) sum(turn, onStreams ? streams_[now] : nullptr);
       compute(kind, seconds, turn);
-      if (onStreams) check(topocclStreamSynchronize(streams_[1 - now]));  // the sum of the turn before
+      if (onStreams) check(topocclStreamSynchronize(streams_[1 - now]));
+      if (sums && turn > 0) verifyFirst(turn - 1);
     }
     for (cudaStream_t stream : streams_) check(topocclStreamSynchronize(stream));
     check(topocclBarrier(comm_, nullptr));
-    return secondsSince(begin) / kTurns;
+    const double elapsed = secondsSince(begin);
+    if (sums) verifyAll();
+    return elapsed / kTurns;
   }
 
   // The greatest of all ranks' values. Collective.
@@ -92,16 +96,31 @@ class Rank {
     return value;
   }
 
-  // Throws unless both results are the sum of `ranks` ones.
-  void verify(int ranks) const {
-    for (const std::vector<float>& result : out_) {
-      for (const float value : result) {
-        if (value != static_cast<float>(ranks)) throw Failure(ExitCode::WrongData, "a sum is wrong");
-      }
-    }
+ private:
+  // The first element is the turn's number, the others are 1.
+  void sum(int turn, cudaStream_t stream) {
+    std::vector<float>& in = in_[static_cast<size_t>(turn % 2)];
+    in[0] = static_cast<float>(turn);
+    check(ncclAllReduce(in.data(), out_[static_cast<size_t>(turn % 2)].data(), in.size(), ncclFloat, ncclSum,
+                        comm_, stream));
   }
 
- private:
+  void verifyFirst(int turn) const {
+    expect(out_[static_cast<size_t>(turn % 2)][0] == static_cast<float>(turn * ranks_));
+  }
+  void verifyAll() {
+    for (int turn = kTurns - 2; turn < kTurns; turn++) {
+      verifyFirst(turn);
+      std::vector<float>& result = out_[static_cast<size_t>(turn % 2)];
+      expect(std::all_of(result.begin() + 1, result.end(),
+                         [&](float value) { return value == static_cast<float>(ranks_); }));
+      std::fill(result.begin(), result.end(), -1.0f);
+    }
+  }
+  static void expect(bool right) {
+    if (!right) throw Failure(ExitCode::WrongData, "a sum is wrong");
+  }
+
   void compute(Computing kind, double seconds, int turn) const {
     if (kind == Computing::None) return;
     if (kind == Computing::Elsewhere)
@@ -112,9 +131,9 @@ class Rank {
   }
 
   ncclComm_t comm_;
-  int rank_;
+  int rank_, ranks_;
   double speed_;
-  std::vector<float> in_, out_[2];
+  std::vector<float> in_[2], out_[2];
   cudaStream_t streams_[2] = {};
 };
 
@@ -131,7 +150,7 @@ void print(const Row& row, double sum) {
 }
 
 // All ranks do the same; the first one reports.
-void runRank(Rank& rank, int ranks, bool reports) {
+void runRank(Rank& rank, bool reports) {
   std::vector<double> sums;
   for (int i = 0; i < kRepeats; i++) sums.push_back(rank.turns(Computing::None, 0, true, false));
   const double sum = rank.greatest(median(sums));
@@ -144,7 +163,6 @@ void runRank(Rank& rank, int ranks, bool reports) {
       row.together.push_back(rank.turns(row.kind, sum, true, true));
     }
   }
-  rank.verify(ranks);
   if (!reports) return;
   std::printf("# microseconds a turn, medians of %d x %d turns\n", kRepeats, kTurns);
   std::printf("#%9s %12s %12s %12s %12s %8s\n", "computes", "alone", "sum alone", "stream NULL",
@@ -164,8 +182,8 @@ void runRanks(int ranks, size_t bytes) {
       try {
         ncclComm_t comm = comms[static_cast<size_t>(rank)];
         {
-          Rank it(comm, rank, bytes / sizeof(float), speed);
-          runRank(it, ranks, rank == 0);
+          Rank it(comm, rank, ranks, bytes / sizeof(float), speed);
+          runRank(it, rank == 0);
         }
         check(ncclCommDestroy(comm));
       } catch (const Failure& failure) {
@@ -204,5 +222,8 @@ int main(int argumentCount, char** arguments) {
   } catch (const topoccl::bench::Failure& failure) {
     std::fprintf(stderr, "overlap_perf: %s\n", failure.what());
     return static_cast<int>(failure.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "overlap_perf: %s\n", error.what());
+    return static_cast<int>(topoccl::bench::ExitCode::InternalError);
   }
 }

@@ -30,14 +30,18 @@ DEFAULT = ("default", "")
 
 def run(program, ranks, sizes, variant, iterations):
     """Times by bytes, and the variant that ran by bytes; nothing where the collective lacks the algorithm."""
-    environment = dict(os.environ)
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("NCCL_ALGO", "NCCL_PROTO", "TOPOCCL_RANGE_TABLE")}
     if variant != DEFAULT:
         environment.update(NCCL_ALGO=variant[0], NCCL_PROTO=variant[1])
     with tempfile.TemporaryDirectory() as directory:
         report = os.path.join(directory, "rows.csv")
         command = [program, "--ranks", str(ranks), "-b", sizes[0], "-e", sizes[1], "-f", sizes[2], "-n",
                    str(iterations), "-w", "3", "-c", "0", "--explain", "--csv", report]
-        outcome = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        try:
+            outcome = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        except subprocess.TimeoutExpired:
+            sys.exit(f"{' '.join(command)} as {variant}: not done in 300 s")
         if outcome.returncode != 0:
             sys.exit(f"{' '.join(command)} as {variant}: exit {outcome.returncode}\n{outcome.stderr}")
         with open(report, newline="", encoding="utf-8") as file:

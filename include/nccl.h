@@ -10,7 +10,8 @@
  * - A communicator connects `nranks` ranks, numbered from 0. A handle belongs to one rank; use it from one
  *   thread at a time. Different handles may be used from different threads.
  * - Counts are in elements of the data type, never in bytes.
- * - Buffers of CPU ranks are ordinary memory. On CPU ranks a NULL stream means: return when done.
+ * - Buffers of CPU ranks are ordinary memory. On CPU ranks a NULL stream means: return when done. Another
+ *   stream must be a host stream (topoccl.h).
  * - Every function returns ncclSuccess or an error; ncclGetLastError() then says what was wrong and with
  *   which value. Outputs are written on success only, except where the text says otherwise.
  * - Every function has a twin with the prefix `pnccl`. `nccl*` symbols are weak, so a profiler may define
@@ -187,10 +188,12 @@ typedef enum {
  * library does not know are ignored, members the caller's header did not know keep their defaults.
  *
  * Used on CPU ranks: minCTAs and maxCTAs (bounds on channels, at least 1; equal on all ranks), commName
- * (appears in logs). The others are accepted and have no effect there. With blocking = 0 init and split
- * return ncclInProgress and go on in the background: until ncclCommGetAsyncError stores ncclSuccess only that
- * function, ncclCommDestroy and ncclCommAbort take the communicator (and after a split its parent).
- * Collectives and sends return when they are complete all the same. */
+ * (appears in logs). The others are accepted and have no effect there. With blocking = 0
+ * - init and split return ncclInProgress and go on in the background: until ncclCommGetAsyncError stores
+ *   ncclSuccess only that function, ncclCommDestroy and ncclCommAbort take the new communicator;
+ * - collectives and sends with stream NULL, and ncclCommFinalize, return ncclInProgress and go on in the
+ *   background, in order: more may be issued meanwhile, and all are complete when ncclCommGetAsyncError
+ *   stores ncclSuccess. Until then their buffers are the library's. */
 typedef struct ncclConfig_v23100 {
   size_t size;
   unsigned int magic;
@@ -298,21 +301,22 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist);
 ncclResult_t pncclCommInitAll(ncclComm_t* comm, int ndev, const int* devlist);
 
 /* Completes everything that was started on comm; afterwards only ncclCommDestroy, ncclCommAbort and
- * queries are allowed. All ranks call it. */
+ * queries are allowed. All ranks call it. ncclInProgress where comm doesn't block and something still runs.
+ */
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 ncclResult_t pncclCommFinalize(ncclComm_t comm);
 
-/* Frees comm, finalizing it first if that was not done. The handle is dead afterwards. */
+/* Frees comm when all that was issued on it is complete. The handle is dead afterwards. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t pncclCommDestroy(ncclComm_t comm);
 
-/* Stops whatever runs on comm and frees it without waiting for other ranks. May be called from another
- * thread than the one inside a collective. */
+/* Stops whatever runs on comm, drops what was issued and has not begun, and frees comm without waiting for
+ * other ranks. May be called from another thread than the one inside a collective. */
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 ncclResult_t pncclCommAbort(ncclComm_t comm);
 
-/* Stores the state of comm: ncclSuccess, the error that made it unusable, or ncclRemoteError as soon as
- * another rank is known to have failed. */
+/* Stores the state of comm: ncclSuccess, the error that made it unusable, ncclRemoteError as soon as another
+ * rank is known to have failed, or ncclInProgress (see ncclConfig_t's `blocking`). */
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError);
 ncclResult_t pncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* asyncError);
 
@@ -423,9 +427,9 @@ ncclResult_t pncclRecv(void* recvbuff, size_t count, ncclDataType_t datatype, in
 /* -- Operators -------------------------------------------------------------------------------------- */
 
 /* Makes an operator of comm: the sum of every rank's data times the rank's own *scalar, an element of
- * `datatype`. With ncclScalarHostImmediate the scalar is read now, with ncclScalarDevice at each call (on a
- * CPU rank both are host memory). Calls must use the same datatype.
- * Errors: ncclInvalidArgument (NULL, an unknown datatype or residence, a dead communicator). */
+ * `datatype`. With ncclScalarHostImmediate the scalar is read now, with ncclScalarDevice when a call runs: it
+ * must be there until the last one has (on a CPU rank both are host memory). Calls must use the same
+ * datatype. Errors: ncclInvalidArgument (NULL, an unknown datatype or residence, a dead communicator). */
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype,
                                       ncclScalarResidence_t residence, ncclComm_t comm);
 ncclResult_t pncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t datatype,

@@ -76,6 +76,10 @@ ncclResult_t topocclBarrier(ncclComm_t comm, cudaStream_t stream);
  * asynchronous error (ncclCommGetAsyncError), and the result of the stream's next synchronization.
  * ncclCommFinalize and ncclCommDestroy wait for what was issued; ncclCommAbort ends it.
  *
+ * Calls of a group that share a communicator or a stream run together, when all that was issued before on any
+ * of their communicators and streams has ended; if one of them has stream NULL, ncclGroupEnd returns when
+ * they have. An error of one is an error of all their streams.
+ *
  *   topocclStreamCreate(&stream);
  *   ncclAllReduce(gradients, gradients, count, ncclFloat, ncclSum, comm, stream);
  *   ... compute something else ...
@@ -87,8 +91,9 @@ ncclResult_t topocclBarrier(ncclComm_t comm, cudaStream_t stream);
 /* Makes a stream, and its thread. Errors: ncclInvalidArgument (stream NULL), ncclSystemError (no thread). */
 ncclResult_t topocclStreamCreate(cudaStream_t* stream);
 
-/* Returns when all that was issued on the stream before has ended. Its result is that of the first call that
- * failed since the last synchronization; ncclGetLastError tells of it. */
+/* Returns when all that was issued on the stream before has ended. Its result is that of the first call on
+ * the stream that failed since the last synchronization; ncclGetLastError tells of it. All threads that wait
+ * at the same time get it. */
 ncclResult_t topocclStreamSynchronize(cudaStream_t stream);
 
 /* ncclInProgress while the stream has something to run; then what topocclStreamSynchronize would return,

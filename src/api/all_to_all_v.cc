@@ -74,6 +74,12 @@ void exchangeParts(const Parts& send, const Parts& receive, DataType type, Commu
     stretches.push_back(stretchOf(send, peer, elementBytes(type), false));
     stretches.push_back(stretchOf(receive, peer, elementBytes(type), true));
   }
+  const auto own = static_cast<size_t>(communicator.rank());
+  if (send.count[own] != receive.count[own])
+    throw Error(Code::InvalidArgument,
+                concat(entry(send.counts, communicator.rank()), " is ", send.count[own], " and ",
+                       entry(receive.counts, communicator.rank()), " is ", receive.count[own],
+                       "; what a rank sends to itself and receives from itself must be equal"));
   checkOverlap(stretches, send, receive);
   groupStart();
   try {

@@ -67,6 +67,9 @@ ncclResult_t guardedInGroup(const char* function, F&& body) noexcept {
     } catch (const Error& error) {
       refuseInGroup(Error(error.code(), concat(function, ": ", error.what())));
       throw;
+    } catch (const std::bad_alloc&) {
+      refuseInGroup(Error(Code::SystemError, "out of memory"));
+      throw;
     }
   });
 }

@@ -28,6 +28,15 @@ namespace {
 // How often the end of a communicator looks whether its splits in the background can do without it.
 constexpr std::chrono::milliseconds kJoinPoll{1};
 
+// An abort succeeds without memory too.
+std::string abortText(int rank) noexcept {
+  try {
+    return concat("rank ", rank, " aborted the communicator");
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
 }  // namespace
 
 void Communicator::refuseDead() {
@@ -134,8 +143,7 @@ void Communicator::end(bool aborting) {
   while (loadAcquire(&joining_) != 0) std::this_thread::sleep_for(kJoinPoll);
   if (member_->abortRequested()) Task::drop(*this);
   tasks_.drain();  // a later abort() drops what has not begun
-  if (aborting)
-    member_->fail(Code::InvalidUsage, concat("rank ", member_->rank(), " aborted the communicator"));
+  if (aborting) member_->fail(Code::InvalidUsage, abortText(member_->rank()));
   member_->leave();
   retire();
 }

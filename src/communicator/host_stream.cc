@@ -1,5 +1,7 @@
 #include "communicator/host_stream.h"
 
+#include <unistd.h>
+
 #include <bit>
 #include <cstdint>
 #include <map>
@@ -22,6 +24,7 @@ class Streams {
   void* add(std::shared_ptr<HostStream> stream) {
     const std::scoped_lock lock(mutex_);
     const uintptr_t handle = next_++ * kStride;
+    process_ = ::getpid();
     rows_.emplace(handle, std::move(stream));
     return std::bit_cast<void*>(handle);
   }
@@ -44,7 +47,14 @@ class Streams {
   static constexpr uintptr_t kStride = 16;
 
   std::map<uintptr_t, std::shared_ptr<HostStream>>::iterator row(const void* handle) {
+    if (handle == nullptr)
+      throw Error(Code::InvalidArgument,
+                  "stream is NULL; it must be of topocclStreamCreate and not destroyed");
     const auto found = rows_.find(reinterpret_cast<uintptr_t>(handle));
+    if (found != rows_.end() && process_ != ::getpid())
+      throw Error(Code::InvalidArgument,
+                  concat("stream is ", handle, " of process ", process_, ", which forked this one, ",
+                         ::getpid(), "; its thread is only there"));
     if (found == rows_.end())
       throw Error(Code::InvalidArgument,
                   concat("stream is ", handle,
@@ -55,6 +65,7 @@ class Streams {
   std::mutex mutex_;
   std::map<uintptr_t, std::shared_ptr<HostStream>> rows_;
   uintptr_t next_ = 1;
+  pid_t process_ = 0;  // that made the last one
 };
 
 }  // namespace
@@ -96,9 +107,13 @@ std::shared_ptr<Task> HostStream::nextTask() {
 
 void HostStream::synchronize() {
   TaskOrder::Lock lock = TaskOrder::lock();
-  const uint64_t last = Task::lastNumber();
+  const uint64_t last = Task::lastNumber(), forgettings = forgettings_;
   order_.changed().wait(lock, [&] { return order_.empty() || order_.first()->number() > last; });
-  if (error_) throw Error(*std::exchange(error_, std::nullopt));
+  if (error_) {
+    forgotten_ = std::exchange(error_, std::nullopt);
+    ++forgettings_;
+  }
+  if (forgettings_ != forgettings) throw Error(*forgotten_);
 }
 
 void HostStream::query() const {
@@ -107,8 +122,10 @@ void HostStream::query() const {
   if (error_) throw Error(*error_);
 }
 
-void HostStream::keep(const Error& error) {
-  if (!error_) error_.emplace(error);
+void HostStream::keep(const Error& error, uint64_t task) {
+  if (error_ && errorsTask_ < task) return;
+  error_.emplace(error);
+  errorsTask_ = task;
 }
 
 void* createStream() {

@@ -16,13 +16,14 @@ class HostStream {
   // any more: neither a user, nor a call that is collected, nor a task.
   static std::shared_ptr<HostStream> start();
 
-  // Waits for what was issued before. Throws the first error since the last call, which then is forgotten.
+  // Waits for what was issued before. Throws the first error, in order of issue, since the last call; all
+  // threads that wait at the same time get it, then it is forgotten.
   void synchronize();
   // Throws InProgress while something runs or is to run, else what synchronize() would.
   void query() const;
 
   TaskOrder& order() { return order_; }
-  void keep(const Error& error);  // with the orders' lock
+  void keep(const Error& error, uint64_t task);  // of the task with that number; with the orders' lock
 
  private:
   void close();
@@ -32,7 +33,9 @@ class HostStream {
 
   TaskOrder order_;
   bool closed_ = false;
-  std::optional<Error> error_;
+  std::optional<Error> error_, forgotten_;
+  uint64_t errorsTask_ = 0;
+  uint64_t forgettings_ = 0;  // how often an error_ became the forgotten_
 };
 
 // Streams of the user. Each throws InvalidArgument for a handle that is none, or that was destroyed.

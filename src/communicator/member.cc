@@ -98,13 +98,13 @@ void Member::throwIfUnusable() const {
 
 // ---- failures ----
 
-bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running) {
+bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool stalled) {
   if (abort_->load()) {
     fail(Code::InvalidUsage, concat("rank ", rank(), ": the communicator was aborted during ", work.text()));
     return true;
   }
   // First: who disagrees is told by the others that they gave up.
-  if (const std::optional<Error> obstacle = work.obstacle(running, true)) {
+  if (const std::optional<Error> obstacle = work.obstacle(running, stalled)) {
     fail(obstacle->code(), obstacle->what());
     return true;
   }

@@ -77,7 +77,7 @@ class Member {
 
   // Whether the work must be given up: aborted, poisoned, a dead peer, something in its way. Calls fail()
   // itself.
-  bool mustGiveUp(MemberWork& work, const BoundSchedule* running);
+  bool mustGiveUp(MemberWork& work, const BoundSchedule* running, bool stalled);
 
   // A slot held something else than the work expected, or the communicator was poisoned meanwhile.
   void slotMismatch(MemberWork& work, const BoundSchedule& running);

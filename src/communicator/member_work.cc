@@ -24,8 +24,8 @@ void MemberWork::failed(const BoundSchedule& running) {
   member_->slotMismatch(*this, running);
 }
 
-bool MemberWork::giveUp(const BoundSchedule* running) {
-  return member_->mustGiveUp(*this, running);
+bool MemberWork::giveUp(const BoundSchedule* running, bool stalled) {
+  return member_->mustGiveUp(*this, running, stalled);
 }
 
 bool MemberWork::stuck(const BoundSchedule* running, std::chrono::milliseconds limit) const {

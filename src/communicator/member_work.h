@@ -21,7 +21,7 @@ class MemberWork : public Work {
 
   BoundSchedule* open() final;
   void failed(const BoundSchedule& running) final;
-  bool giveUp(const BoundSchedule* running) final;
+  bool giveUp(const BoundSchedule* running, bool stalled) final;
 
   // "all_reduce #17 float32 x 1000 sum": how messages name the call.
   virtual std::string text() const = 0;

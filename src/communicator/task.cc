@@ -11,6 +11,16 @@ namespace topoccl {
 
 uint64_t Task::entered_ = 0;
 
+namespace {
+
+const Error& abortedError() {
+  static const auto* const error =
+      new Error(Code::InvalidUsage, "the communicator was aborted before the call began");
+  return *error;
+}
+
+}  // namespace
+
 Task::Task(std::vector<IssuedCall> calls) : calls_(std::move(calls)) {
   for (const IssuedCall& call : calls_) {
     onCaller_ |= call.stream == nullptr;
@@ -69,6 +79,7 @@ bool Task::mustWait() const {
 }
 
 void Task::enter() {
+  static_cast<void>(abortedError());  // made while there is memory
   number_ = ++entered_;
   for (const RankWorks& works : ranks_) works.communicator().tasks().add(shared_from_this());
   for (const auto& stream : streams_) stream->order().add(shared_from_this());
@@ -98,7 +109,7 @@ void Task::wakeRunner() {
 void Task::end() {
   const TaskOrder::Lock lock = TaskOrder::lock();
   if (error_)
-    for (const auto& stream : streams_) stream->keep(*error_);
+    for (const auto& stream : streams_) stream->keep(*error_, number_);
   leaveOrders();
 }
 
@@ -107,20 +118,25 @@ bool Task::allDropped() const {
 }
 
 void Task::drop(Communicator& communicator) {
-  std::deque<std::shared_ptr<Task>> tasks;  // released without the lock
-  const TaskOrder::Lock lock = TaskOrder::lock();
-  tasks = communicator.tasks().tasks();
-  for (const auto& task : tasks)
+  while (const std::shared_ptr<Task> task = notBegun(communicator)) {  // released without the lock
+    const TaskOrder::Lock lock = TaskOrder::lock();
     if (!task->begun_) task->drop(*task->worksOf(communicator));
+  }
+}
+
+std::shared_ptr<Task> Task::notBegun(Communicator& communicator) {
+  const TaskOrder::Lock lock = TaskOrder::lock();
+  for (const auto& task : communicator.tasks().tasks())
+    if (!task->begun_) return task;
+  return nullptr;
 }
 
 void Task::drop(RankWorks& works) {
-  keep(Error(Code::InvalidUsage,
-             concat("rank ", works.member().rank(), " aborted the communicator before the call began")));
+  keep(abortedError());
   works.drop();
   works.communicator().tasks().remove(this);
   if (allDropped() && !onCaller_) {
-    for (const auto& stream : streams_) stream->keep(*error_);
+    for (const auto& stream : streams_) stream->keep(*error_, number_);
     leaveOrders();
   }
   wakeRunner();

@@ -23,9 +23,9 @@ class Work {
   // It refused to go on (see BoundSchedule::failure). Reports it where the user will look.
   virtual void failed(const BoundSchedule& running) = 0;
 
-  // Asked now and then while the work waits, at least once per kLongestSleep. True: give up, the reason has
-  // been reported. `running` is nullptr while the work is not open yet.
-  virtual bool giveUp(const BoundSchedule* running) = 0;
+  // Asked now and then, about once per kLongestSleep. True: give up, the reason has been reported. `running`
+  // is nullptr while the work is not open yet. `stalled`: nothing of any queue moves.
+  virtual bool giveUp(const BoundSchedule* running, bool stalled) = 0;
 
   CallContext context;
   CombineFunction combine = nullptr;

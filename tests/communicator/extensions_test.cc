@@ -131,6 +131,11 @@ TEST_F(AllToAllVOfOne, PartsBeyondMemoryAreRefused) {
   expectRefusal("recvcounts[0] is 2 and rdispls[0] is " + std::to_string(SIZE_MAX - 1));
 }
 
+TEST_F(AllToAllVOfOne, WhatGoesToItselfMustBeWhatComesFromItself) {
+  counts_[1] = 1;
+  expectRefusal("sendcounts[0] is 2 and recvcounts[0] is 1; what a rank sends to itself");
+}
+
 TEST_F(AllToAllVOfOne, OverlapIsRefused) {
   for (const size_t displacement : {0, 1}) {
     displacements_[1] = displacement;

@@ -1,7 +1,9 @@
 // What ends calls on host streams: destroy, finalize, abort, failures; and the streams themselves.
-#include <csignal>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 
 #include "communicator/ranks.h"
 #include "communicator/streams.h"
@@ -54,7 +56,7 @@ TEST(HostStreamEnds, AbortEndsOnlyItsOwnCommunicatorsCalls) {
   EXPECT_EQ(sum(b, y[0], other), ncclSuccess);   // behind that
   EXPECT_EQ(ncclCommAbort(y.release(0)), ncclSuccess);
   EXPECT_EQ(other.synchronize(), ncclInvalidUsage);
-  EXPECT_NE(lastError().find("rank 0 aborted the communicator before the call began"), std::string::npos)
+  EXPECT_NE(lastError().find("the communicator was aborted before the call began"), std::string::npos)
       << lastError();
   EXPECT_EQ(other.synchronize(), ncclSuccess);  // told once
   EXPECT_EQ(stream.query(), ncclInProgress);
@@ -175,8 +177,8 @@ TEST(HostStreamEnds, SynchronizeWaitsForAllThatWasIssuedBefore) {
   EXPECT_EQ(ncclCommAbort(z.release(1)), ncclSuccess);
 }
 
-// Also where the call's caller waits for its turn, and another thread for the stream.
-TEST(HostStreamEnds, AnErrorIsToldOnce) {
+// Once, to all who wait; also where the call's caller waits for its turn.
+TEST(HostStreamEnds, AnErrorIsToldToAllWhoWaitAndThenForgotten) {
   for (int round = 0; round < 20; ++round) {
     Comms x(2), y(2);
     const Stream stream, held;
@@ -189,15 +191,17 @@ TEST(HostStreamEnds, AnErrorIsToldOnce) {
       EXPECT_EQ(sum(d, y[0], stream), ncclSuccess);
       EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
     });
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    ncclResult_t first = ncclSuccess;
-    std::thread waits([&] { first = stream.synchronize(); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    while (stream.query() == ncclSuccess) std::this_thread::yield();  // until the group has been issued
+    constexpr int kWaiting = 3;
+    ncclResult_t told[kWaiting] = {};
+    std::vector<std::thread> waiting;
+    for (ncclResult_t& result : told) waiting.emplace_back([&] { result = stream.synchronize(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(ncclCommAbort(y[0]), ncclSuccess);
     y.release(0);
     caller.join();
-    waits.join();
-    EXPECT_EQ(first, ncclInvalidUsage);
+    for (std::thread& thread : waiting) thread.join();
+    for (const ncclResult_t result : told) EXPECT_EQ(result, ncclInvalidUsage);
     EXPECT_EQ(stream.synchronize(), ncclSuccess) << lastError();
     EXPECT_EQ(ncclCommAbort(x.release(0)), ncclSuccess);
     for (Comms* comms : {&x, &y}) EXPECT_EQ(ncclCommAbort(comms->release(1)), ncclSuccess);
@@ -258,6 +262,73 @@ TEST(HostStreamEnds, APeersDeathDuringASplitAndACallIsNoSuccess) {
         },
         [](int rank, int status) { return rank == kRanks - 1 ? WIFSIGNALED(status) : status == 0; });
   }
+}
+
+// That of the call that ran, not those of the calls behind it that were dropped at once.
+TEST(HostStreamEnds, TheFirstFailureIsTold) {
+  Comms comms(2);
+  const Stream stream;
+  Words words(10, 1);
+  for (int call = 0; call < 3; ++call) EXPECT_EQ(sum(words, comms[0], stream), ncclSuccess);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(ncclCommAbort(comms.release(0)), ncclSuccess);
+  EXPECT_EQ(stream.synchronize(), ncclInvalidUsage);
+  EXPECT_NE(lastError().find("aborted during all_reduce #1"), std::string::npos) << lastError();
+  EXPECT_EQ(ncclCommAbort(comms.release(1)), ncclSuccess);
+}
+
+// However much else of its task moves on.
+TEST(HostStreamEnds, AbortEndsATaskThatIsBusy) {
+  Comms waits(2), busy(1);
+  const Stream stream;
+  std::vector<float> in(1 << 20, 1), out(in.size(), 0);
+  float small = 1;
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclAllReduce(&small, &small, 1, ncclFloat, ncclSum, waits[0], stream), ncclSuccess);
+  constexpr int kCalls = 20'000;  // many seconds
+  for (int call = 0; call < kCalls; ++call) {
+    ASSERT_EQ(ncclAllReduce(in.data(), out.data(), in.size(), ncclFloat, ncclSum, busy[0], stream),
+              ncclSuccess);
+  }
+  ASSERT_EQ(ncclGroupEnd(), ncclSuccess) << lastError();
+  EXPECT_EQ(ncclCommAbort(waits.release(0)), ncclSuccess);
+  EXPECT_EQ(stream.query(), ncclInProgress);  // the others go on
+  EXPECT_EQ(ncclCommAbort(busy.release(0)), ncclSuccess);
+  EXPECT_EQ(stream.synchronize(), ncclInvalidUsage);
+  EXPECT_EQ(ncclCommAbort(waits.release(1)), ncclSuccess);
+}
+
+// A handler of faults may be what makes a buffer readable.
+TEST(HostStreamEnds, FaultsReachTheProgramsHandler) {
+  static unsigned char* page;
+  const auto size = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  onProcesses(1, [&](int) {
+    page = static_cast<unsigned char*>(::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      ::mprotect(page, static_cast<size_t>(::sysconf(_SC_PAGESIZE)), PROT_READ | PROT_WRITE);
+    };
+    EXPECT_EQ(::sigaction(SIGSEGV, &action, nullptr), 0);
+    const Comms comms(1);
+    const Stream stream;
+    Words out(10, 7);
+    EXPECT_EQ(ncclAllReduce(page, out.data(), 10, ncclUint32, ncclSum, comms[0], stream), ncclSuccess);
+    EXPECT_EQ(stream.synchronize(), ncclSuccess) << lastError();
+    EXPECT_EQ(out, Words(10, 0));
+    return 0;
+  });
+}
+
+// Its thread is in the parent.
+TEST(HostStreamEnds, AForkedProcessIsRefusedItsParentsStream) {
+  const Stream stream;
+  onProcesses(1, [&](int) {
+    for (const auto function : {topocclStreamSynchronize, topocclStreamQuery}) {
+      EXPECT_EQ(function(stream), ncclInvalidArgument);
+      EXPECT_NE(lastError().find("which forked this one"), std::string::npos) << lastError();
+    }
+    return 0;
+  });
 }
 
 }  // namespace

@@ -207,6 +207,8 @@ TEST(HostStream, RefusesWhatIsNoStream) {
         << lastError();
   }
   EXPECT_EQ(topocclStreamSynchronize(nullptr), ncclInvalidArgument);
+  EXPECT_NE(lastError().find("stream is NULL; it must be of topocclStreamCreate"), std::string::npos)
+      << lastError();
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ class ScriptedWork : public Work {
     ++failures;
     failedOn = &running;
   }
-  bool giveUp(const BoundSchedule* running) override {
+  bool giveUp(const BoundSchedule* running, bool) override {
     ++gaveUp;
     return onGiveUp(running);
   }

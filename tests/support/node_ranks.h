@@ -95,7 +95,7 @@ class NodeRanks {
       end = End::Failed;
       storeRelease(node_.memory_->poison(), uint64_t{1});
     }
-    bool giveUp(const BoundSchedule*) override {
+    bool giveUp(const BoundSchedule*, bool) override {
       const auto patience = node_.options_.patience;
       if (patience.count() != 0 && Clock::now() - begun_ > patience)
         storeRelease(node_.memory_->poison(), uint64_t{1});
