@@ -35,8 +35,8 @@ struct Meeting {
         left(static_cast<size_t>(ranks_), false) {}
 
   // The caller holds the mutex.
-  void fail(Code code, int rank, const std::string& reason) {
-    if (!failure) failure = Failure{code, rank, reason};
+  void fail(Code code, int rank, std::string reason) {
+    if (!failure) failure = Failure{code, rank, std::move(reason)};
     changed.notify_all();
   }
 
@@ -80,7 +80,7 @@ class LocalBootstrap : public Bootstrap {
       : meeting_(std::move(meeting)), rank_(rank), abort_(abort) {}
 
   ~LocalBootstrap() override {
-    if (!left_) failHere(concat("rank ", rank_, " is gone without a goodbye"));
+    if (!left_) failHere([&] { return concat("rank ", rank_, " is gone without a goodbye"); });
   }
 
   int rank() const override { return rank_; }
@@ -116,17 +116,20 @@ class LocalBootstrap : public Bootstrap {
   }
 
   void reportAbort(const std::string& why) noexcept override {
-    failHere(concat("rank ", rank_, " aborted: ", printable(why)));
+    failHere([&] { return concat("rank ", rank_, " aborted: ", printable(why)); });
   }
 
   void leave() noexcept override {
     if (left_) return;
     left_ = true;
-    const std::lock_guard lock(meeting_->mutex);
-    meeting_->left[static_cast<size_t>(rank_)] = true;
-    if (meeting_->arrived > 0)
-      meeting_->fail(Code::RemoteError, rank_,
-                     concat("rank ", rank_, " left while others wait for it in an allGather"));
+    bool waitedFor = false;
+    {
+      const std::lock_guard lock(meeting_->mutex);
+      meeting_->left[static_cast<size_t>(rank_)] = true;
+      waitedFor = meeting_->arrived > 0;
+    }
+    if (waitedFor)
+      failHere([&] { return concat("rank ", rank_, " left while others wait for it in an allGather"); });
   }
 
   Bytes32 deriveKey(const std::string& purpose) const override {
@@ -134,9 +137,16 @@ class LocalBootstrap : public Bootstrap {
   }
 
  private:
-  void failHere(const std::string& reason) noexcept {
+  // Without memory for the reason it fails without one.
+  template <class Reason>
+  void failHere(const Reason& reasonText) noexcept {
+    std::string reason;
+    try {
+      reason = reasonText();
+    } catch (const std::exception&) {
+    }
     const std::lock_guard lock(meeting_->mutex);
-    meeting_->fail(Code::RemoteError, rank_, reason);
+    meeting_->fail(Code::RemoteError, rank_, std::move(reason));
   }
 
   std::shared_ptr<Meeting> meeting_;

@@ -93,7 +93,13 @@ std::optional<PeerFailure> RemoteBootstrap::failure() {
 }
 
 void RemoteBootstrap::reportAbort(const std::string& why) noexcept {
-  if (!left_) sendShortly(Message::Abort, why.substr(0, kMaxTextBytes));
+  if (left_) return;
+  std::string text;
+  try {
+    text = why.substr(0, kMaxTextBytes);
+  } catch (const std::bad_alloc&) {  // then without
+  }
+  sendShortly(Message::Abort, text);
 }
 
 void RemoteBootstrap::leave() noexcept {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <new>
 
 #include "communicator/communicator.h"
 #include "communicator/member.h"
@@ -29,9 +30,12 @@ class HandlePool {
     return handle;
   }
 
-  void giveBack(Communicator* handle) {
+  void giveBack(Communicator* handle) noexcept {
     const std::scoped_lock lock(mutex_);
-    free_.push_back(handle);
+    try {
+      free_.push_back(handle);
+    } catch (const std::bad_alloc&) {  // it is never used again
+    }
   }
 
  private:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "base/logging.h"
@@ -225,8 +226,12 @@ void Member::fail(Code code, std::string message) {
 }
 
 void Member::tellOthers() {
-  const std::string message = failure().message;
-  log(Level::Warn, Subsystem::Coll, message);
+  std::string message;
+  try {
+    message = failure().message;
+    log(Level::Warn, Subsystem::Coll, message);
+  } catch (const std::bad_alloc&) {  // they are told all the same
+  }
   std::unique_lock lock(bootstrapMutex_, std::try_to_lock);
   if (!lock) {
     abort_->store(true);  // ends an allGather of another thread

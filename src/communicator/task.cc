@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <map>
+#include <new>
 #include <utility>
 
 #include "communicator/host_stream.h"
@@ -17,6 +18,10 @@ const Error& abortedError() {
   static const auto* const error =
       new Error(Code::InvalidUsage, "the communicator was aborted before the call began");
   return *error;
+}
+
+const char* textOf(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? "out of memory" : error.what();
 }
 
 }  // namespace
@@ -118,17 +123,19 @@ bool Task::allDropped() const {
 }
 
 void Task::drop(Communicator& communicator) {
-  while (const std::shared_ptr<Task> task = notBegun(communicator)) {  // released without the lock
-    const TaskOrder::Lock lock = TaskOrder::lock();
-    if (!task->begun_) task->drop(*task->worksOf(communicator));
+  while (dropOne(communicator) != nullptr) {
   }
 }
 
-std::shared_ptr<Task> Task::notBegun(Communicator& communicator) {
+// Which is released without the lock.
+std::shared_ptr<Task> Task::dropOne(Communicator& communicator) {
   const TaskOrder::Lock lock = TaskOrder::lock();
-  for (const auto& task : communicator.tasks().tasks())
-    if (!task->begun_) return task;
-  return nullptr;
+  const auto& tasks = communicator.tasks().tasks();
+  const auto found = std::find_if(tasks.begin(), tasks.end(), [](const auto& task) { return !task->begun_; });
+  if (found == tasks.end()) return nullptr;
+  std::shared_ptr<Task> task = *found;
+  task->drop(*task->worksOf(communicator));
+  return task;
 }
 
 void Task::drop(RankWorks& works) {
@@ -169,8 +176,8 @@ void Task::run() noexcept {
   } catch (const Error& error) {
     keep(error);
   } catch (const std::exception& error) {
-    keep(Error(Code::SystemError, error.what()));
-    giveUp(error.what());
+    keep(Error(Code::SystemError, textOf(error)));
+    giveUp(textOf(error));
   }
 }
 
@@ -255,7 +262,7 @@ void launch(std::vector<IssuedCall> calls) {
     for (const auto& task : tasks) task->issue();
     Task::enter(tasks);
   } catch (const std::exception& error) {
-    for (const auto& task : tasks) task->giveUp(error.what());
+    for (const auto& task : tasks) task->giveUp(textOf(error));
     throw;
   }
   const bool inBackground =

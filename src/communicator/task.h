@@ -66,7 +66,7 @@ class Task : public std::enable_shared_from_this<Task> {
   void enter();
   void leaveOrders();
   bool allDropped() const;
-  static std::shared_ptr<Task> notBegun(Communicator& communicator);
+  static std::shared_ptr<Task> dropOne(Communicator& communicator);
   void drop(RankWorks& works);
   void driveLines();
   void endLine(RankWorks& works, bool failed);

@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <atomic>
-#include <cstring>
 
 #include "communicator/ranks.h"
 #include "support/shared_value.h"
@@ -16,14 +15,6 @@ using namespace std::chrono_literals;
 ncclResult_t call(ncclComm_t comm, size_t count, ncclDataType_t type = ncclFloat, ncclRedOp_t op = ncclSum) {
   std::vector<double> in(count, 1), out(count);
   return ncclAllReduce(in.data(), out.data(), count, type, op, comm, nullptr);
-}
-
-// What a C program can pass.
-template <class Enum>
-Enum outOfRange(int value) {
-  Enum result;
-  std::memcpy(&result, &value, sizeof(result));
-  return result;
 }
 
 std::string lastError() {

@@ -4,7 +4,7 @@
 #include <barrier>
 
 #include "communicator/ranks.h"
-#include "support/count_allocations.h"
+#include "support/allocations.h"
 #include "support/count_calls.h"
 #include "support/sanitized.h"
 

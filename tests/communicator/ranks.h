@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <thread>
@@ -109,6 +110,14 @@ class Environment {
  private:
   std::vector<std::pair<const char*, std::string>> before_;
 };
+
+// What a C program can pass.
+template <class Enum>
+Enum outOfRange(int value) {
+  Enum result;
+  std::memcpy(&result, &value, sizeof(result));
+  return result;
+}
 
 // Small whole numbers: sums of any order are exact in every type.
 inline float input(int rank, size_t i) {

@@ -1,6 +1,5 @@
 // Wrong arguments of every function that moves data: a result code, a text that says which argument, its
 // value and what is allowed, and nothing done; alone and in groups.
-#include <cstring>
 
 #include "communicator/functions.h"
 #include "communicator/ranks.h"
@@ -10,14 +9,6 @@ namespace {
 
 constexpr size_t kCount = 10;
 constexpr uint32_t kUnwritten = 0xa5a5a5a5;
-
-// What a C program can pass.
-template <class Enum>
-Enum outOfRange(int value) {
-  Enum result;
-  std::memcpy(&result, &value, sizeof(result));
-  return result;
-}
 
 std::string lastError() {
   return ncclGetLastError(nullptr);

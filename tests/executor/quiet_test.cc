@@ -7,7 +7,7 @@
 #include <thread>
 #include <tuple>
 
-#include "support/count_allocations.h"
+#include "support/allocations.h"
 #include "support/count_calls.h"
 #include "support/int32_buffers.h"
 #include "support/node_ranks.h"

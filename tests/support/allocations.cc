@@ -1,22 +1,33 @@
-#include "support/count_allocations.h"
+#include "support/allocations.h"
 
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace topoccl::test {
 
 namespace {
+constexpr uint64_t kNever = 0;
 thread_local uint64_t allocations = 0;
-}
+thread_local uint64_t failing = kNever;  // the number of the allocation that fails
+}  // namespace
 
 uint64_t allocationsOfThisThread() {
   return allocations;
 }
 
+void failAllocationAfter(uint64_t others) {
+  failing = allocations + others + 1;
+}
+
+bool hasFailedAnAllocation() {
+  return allocations >= std::exchange(failing, kNever);
+}
+
 namespace {
 
 void* counted(size_t bytes, size_t alignment) {
-  ++allocations;
+  if (++allocations == failing) throw std::bad_alloc();
   void* memory = nullptr;
   if (::posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes) != 0)
     throw std::bad_alloc();
