@@ -21,7 +21,9 @@ void failEverywhere(const Trial& trial) {
   EXPECT_GT(before, 0U);
 }
 
-class OutOfMemory : public testing::TestWithParam<bool> {};
+class OutOfMemory : public testing::TestWithParam<bool> {
+  const Environment environment_{{"TOPOCCL_COLLECTIVE_TIMEOUT", "5"}};  // what waits in vain says so
+};
 INSTANTIATE_TEST_SUITE_P(OnStreams, OutOfMemory, testing::Bool());
 
 TEST_P(OutOfMemory, AGroupRunsWholeOrNotAtAll) {
