@@ -21,14 +21,16 @@ class ScriptedWork : public Work {
   std::function<bool(const BoundSchedule*)> onGiveUp = [](const BoundSchedule*) { return false; };
   int opened = 0, failures = 0, gaveUp = 0;
   const BoundSchedule* failedOn = nullptr;
+  bool stalledWhenAsked = false;
 
   BoundSchedule* open() override { return onOpen(++opened); }
   void failed(const BoundSchedule& running) override {
     ++failures;
     failedOn = &running;
   }
-  bool giveUp(const BoundSchedule* running, bool) override {
+  bool giveUp(const BoundSchedule* running, bool stalled) override {
     ++gaveUp;
+    stalledWhenAsked = stalled;
     return onGiveUp(running);
   }
 };
@@ -89,6 +91,27 @@ TEST(Driver, HasNothingToDoForEmptyQueues) {
   WorkQueue queues[2];
   driveAll(queues);
   EXPECT_FALSE(queues[0].failed);
+}
+
+// However busy the others are.
+TEST(Driver, AsksAWaitingWorkWhileOthersMove) {
+  ScriptedWork waiting;  // is never open
+  Alone busy;
+  const std::vector<Work*> works(10'000'000, &busy.work);  // some seconds
+  int openedWhenAsked = 0;
+  waiting.onGiveUp = [&](const BoundSchedule*) {
+    openedWhenAsked = busy.work.opened;
+    return true;
+  };
+  bool askedBusy = false;
+  busy.work.onGiveUp = [&](const BoundSchedule*) { return askedBusy = true; };
+  Work* const lonely[] = {&waiting};
+  WorkQueue queues[] = {{.works = lonely}, {.works = works}};
+  driveAll(queues);
+  EXPECT_GT(openedWhenAsked, 0);
+  EXPECT_FALSE(waiting.stalledWhenAsked);
+  EXPECT_TRUE(askedBusy);  // it too
+  EXPECT_LT(busy.work.opened, 10'000'000);
 }
 
 TEST(Driver, RunsTheWorksOfAQueueInOrder) {
