@@ -81,24 +81,13 @@ void exchangeParts(const Parts& send, const Parts& receive, DataType type, Commu
                        entry(receive.counts, communicator.rank()), " is ", receive.count[own],
                        "; what a rank sends to itself and receives from itself must be equal"));
   checkOverlap(stretches, send, receive);
-  groupStart();
-  try {
-    for (const Stretch& it : stretches) {
-      const Parts& parts = it.received ? receive : send;
-      void* const buffer = parts.memory == nullptr ? nullptr : std::bit_cast<void*>(it.begin);
-      communicator.peerCall({!it.received, it.peer, buffer, parts.count[it.peer], type}, stream);
-    }
-  } catch (const std::exception& error) {
-    const auto* const known = dynamic_cast<const Error*>(&error);
-    refuseInGroup(Error(known != nullptr ? known->code() : Code::SystemError,
-                        concat("topocclAllToAllV: ", error.what())));
-    try {
-      groupEnd();
-    } catch (const Error&) {  // the same, where no other group is open around this one
-    }
-    throw;
+  GroupScope group;
+  for (const Stretch& it : stretches) {
+    const Parts& parts = it.received ? receive : send;
+    void* const buffer = parts.memory == nullptr ? nullptr : std::bit_cast<void*>(it.begin);
+    communicator.peerCall({!it.received, it.peer, buffer, parts.count[it.peer], type}, stream);
   }
-  groupEnd();
+  group.end();
 }
 
 }  // namespace topoccl::api

@@ -58,6 +58,15 @@ ncclResult_t guarded(const char* function, F&& body) noexcept {
   }
 }
 
+// As the group's end will tell it.
+inline void refuseWithName(const char* function, const Error& error) noexcept {
+  try {
+    refuseInGroup(Error(error.code(), concat(function, ": ", error.what())));
+  } catch (const std::bad_alloc&) {
+    refuseInGroupForMemory();
+  }
+}
+
 // The same for functions that a group collects: what one of them refuses, the group's end reports too.
 template <class F>
 ncclResult_t guardedInGroup(const char* function, F&& body) noexcept {
@@ -65,10 +74,10 @@ ncclResult_t guardedInGroup(const char* function, F&& body) noexcept {
     try {
       body();
     } catch (const Error& error) {
-      refuseInGroup(Error(error.code(), concat(function, ": ", error.what())));
+      refuseWithName(function, error);
       throw;
     } catch (const std::bad_alloc&) {
-      refuseInGroup(Error(Code::SystemError, "out of memory"));
+      refuseInGroupForMemory();
       throw;
     }
   });

@@ -45,19 +45,22 @@ struct Meeting {
       if (left[other])
         return fail(Code::RemoteError, static_cast<int>(other),
                     concat("rank ", other, " has left and takes part no more"));
-    bytes += blob.size();
-    if (bytes > kMaxGatherBytes)
+    if (bytes + blob.size() > kMaxGatherBytes)
       return fail(Code::InvalidUsage, static_cast<int>(rank),
                   concat("contributions to an allGather exceed ", kMaxGatherBytes, " bytes with rank ", rank,
                          "'s ", blob.size()));
+    // What needs memory first: where there is none, this rank has not arrived.
+    const bool last = arrived + 1 == ranks;
+    const auto all = last ? std::make_shared<Blobs>(static_cast<size_t>(ranks)) : nullptr;
     blobs[rank] = blob;
-    if (++arrived < ranks) return;
-    auto all = std::make_shared<Blobs>();
-    for (std::optional<std::string>& one : blobs) {
-      all->push_back(std::move(*one));
-      one.reset();
+    bytes += blob.size();
+    ++arrived;
+    if (!last) return;
+    for (size_t other = 0; other < blobs.size(); ++other) {
+      (*all)[other] = std::move(*blobs[other]);
+      blobs[other].reset();
     }
-    gathered = std::move(all);
+    gathered = all;
     bytes = 0;
     arrived = 0;
     ++round;

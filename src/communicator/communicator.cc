@@ -25,7 +25,7 @@ namespace topoccl {
 
 namespace {
 
-// How often the end of a communicator looks whether its splits in the background can do without it.
+// How often its end looks whether a communicator's splits can do without it.
 constexpr std::chrono::milliseconds kJoinPoll{1};
 
 // An abort succeeds without memory too.
@@ -43,8 +43,8 @@ void Communicator::refuseDead() {
   throw Error(Code::InvalidArgument, "comm was destroyed or aborted before");
 }
 
-void Communicator::refuse() const {
-  switch (loadAcquire(&life_)) {
+void Communicator::refuse(uint32_t life) const {
+  switch (life) {
     case kPending:
       throw Error(Code::InvalidArgument,
                   "comm is still being set up: wait until ncclCommGetAsyncError stores ncclSuccess");
@@ -58,9 +58,10 @@ void Communicator::refuse() const {
 Communicator::Operation::Operation(Communicator& communicator) : communicator_(&communicator) {
   storeRelaxed(&communicator.operation_, 1U);
   fullFence();
-  if (communicator.live()) return;
+  const uint32_t life = loadAcquire(&communicator.life_);
+  if (life == kLive) return;
   storeRelease(&communicator.operation_, 0U);
-  communicator.refuse();
+  communicator.refuse(life);
 }
 
 Communicator::Operation::~Operation() {
@@ -68,7 +69,8 @@ Communicator::Operation::~Operation() {
 }
 
 bool Communicator::dead() const {
-  return loadAcquire(&life_) == kDead;
+  const uint32_t life = loadAcquire(&life_);
+  return life == kDead || life == kAbandoned;
 }
 
 bool Communicator::live() const {
@@ -99,16 +101,21 @@ Code Communicator::asyncError() const {
   if (error != Code::Success) return error;
   const TaskOrder* const own = loadAcquire(&ownOrder_);
   const bool running = (own != nullptr && !own->empty()) ||
-                       (member_->config().blocking == 0 && member_->finalized() && !tasks_.empty());
+                       (member_->config().blocking == 0 && member_->finalized() && !idle());
   return running || loadAcquire(&splitting_) != 0 ? Code::InProgress : Code::Success;
+}
+
+bool Communicator::idle() const {
+  return tasks_.empty() && loadAcquire(&joining_) == 0;
 }
 
 void Communicator::finalize() {
   const Operation operation(*this);
   member_->finalize();
-  if (member_->config().blocking == 0 && !tasks_.empty())
+  if (member_->config().blocking == 0 && !idle())
     throw Error(Code::InProgress, "what was issued is in progress");
   tasks_.drain();
+  while (loadAcquire(&joining_) != 0) std::this_thread::sleep_for(kJoinPoll);
   member_->throwIfFailed();
 }
 
@@ -196,22 +203,22 @@ std::shared_ptr<HostStream> Communicator::ownStream() {
 }
 
 int Communicator::createScaledSum(DataType type, const void* scalar, bool deferred) {
-  const Operation operation(*this);
+  const Query query(*this);
   return member_->operators().create(type, scalar, deferred);
 }
 
 void Communicator::destroyOperator(int op) {
-  const Operation operation(*this);
+  const Query query(*this);
   member_->operators().destroy(op);
 }
 
 void* Communicator::registerBuffer(const void* buffer, size_t bytes) {
-  const Operation operation(*this);
+  const Query query(*this);
   return member_->registrations().add(buffer, bytes);
 }
 
 void Communicator::deregisterBuffer(void* handle) {
-  const Operation operation(*this);
+  const Query query(*this);
   member_->registrations().remove(handle);
 }
 
@@ -249,12 +256,29 @@ void makeUniqueId(void* bytes128) {
 void refuseInGroup(const Error& error) {
   group::refuse(error);
 }
+void refuseInGroupForMemory() noexcept {
+  group::refuseForMemory();
+}
 void groupStart() {
   group::start();
 }
 void groupEnd() {
   group::end();
 }
+GroupScope::~GroupScope() {
+  if (ended_) return;
+  refuseInGroupForMemory();  // whatever it was: of a group around this one, who refused tells the reason
+  try {
+    groupEnd();
+  } catch (const std::exception&) {  // the refusal
+  }
+}
+
+void GroupScope::end() {
+  ended_ = true;
+  groupEnd();
+}
+
 void* memAlloc(size_t bytes) {
   return allocateHost(bytes);
 }

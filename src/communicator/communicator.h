@@ -96,8 +96,9 @@ class Communicator {
   CallPlan explain(const std::string& collective, uint64_t count, DataType type) const;
 
   // A call that a thread issues, or runs, inside a communicator, from its construction to its end: keeps
-  // destroy and abort waiting. There is one at a time, so a flag does; splits in the background count apart
-  // (JoiningSplit). Throws InvalidArgument when the communicator is dead.
+  // destroy and abort waiting. There is one at a time, so a flag does; splits count apart (JoiningSplit), and
+  // so does what other threads may do meanwhile (Query). Throws InvalidArgument when the communicator is
+  // dead.
   class Operation {
    public:
     explicit Operation(Communicator& communicator);
@@ -118,20 +119,23 @@ class Communicator {
   using MakeMember = std::function<std::unique_ptr<Member>()>;
 
   // Pending while a thread sets it up, then live or failed; live to destroy or abort; closing while these
-  // wait for calls inside.
-  static constexpr uint32_t kDead = 0, kLive = 1, kClosing = 2, kPending = 3, kFailed = 4;
+  // wait for calls inside; abandoned when they came before it was live.
+  static constexpr uint32_t kDead = 0, kLive = 1, kClosing = 2, kPending = 3, kFailed = 4, kAbandoned = 5;
 
   // Sets up a communicator here, or, where that must not block, on a thread of its own: then throws
   // InProgress.
   static void make(Communicator** out, bool blocking, const AbortFlag& abort, const MakeMember& makeMember);
   void setUp(const MakeMember& makeMember) noexcept;
 
-  [[noreturn]] void refuse() const;  // why it is not live
+  [[noreturn]] void refuse(uint32_t life) const;  // why that is not live
   template <class Call>
   void issue(Operation&& mine, const Call& call, const void* stream);
   std::shared_ptr<HostStream> ownStream();
-  void splitInBackground(Communicator** out, int color, int key, const CommConfig& config,
-                         const AbortFlag& abort);
+  void splitInBackground(Communicator** out, std::shared_ptr<JoiningSplit> joining, int color, int key,
+                         const CommConfig& config, const AbortFlag& abort);
+  static std::unique_ptr<Member> memberOfSplit(std::shared_ptr<JoiningSplit> joining, int color, int key,
+                                               const CommConfig& config, const AbortFlag& abort);
+  bool idle() const;  // nothing that was issued is still to run
   void end(bool aborting);
   bool endSetUp();  // false where there is none to end
   void retire();
@@ -140,8 +144,10 @@ class Communicator {
   uint32_t life_ = kDead;
   AbortFlag abort_;                  // of the set-up
   uint32_t settingUp_ = 0;           // 1 while its thread is inside
-  uint32_t splitting_ = 0;           // splits in the background whose communicator isn't there yet ...
-  uint32_t joining_ = 0;             // ... and those that still need this one for it
+  uint32_t splitting_ = 0;           // splits in the background whose communicator isn't there yet
+  uint32_t joining_ = 0;             // splits that still need this one ...
+  uint32_t nextSplit_ = 0;           // ... the number of the next one ...
+  uint32_t splitTurn_ = 0;           // ... and of the one whose turn it is
   Code setUpError_ = Code::Success;  // why it failed
   uint32_t queries_ = 0;             // calls of any thread inside ...
   uint32_t operation_ = 0;           // ... and 1 while one that issues or runs is
@@ -157,8 +163,24 @@ Communicator* checkedCommunicator(const void* handle);
 void makeUniqueId(void* bytes128);
 // Inside a group: a call of it was refused; groupEnd will report `error` and run nothing.
 void refuseInGroup(const Error& error);
+void refuseInGroupForMemory() noexcept;
 void groupStart();
 void groupEnd();
+
+// A group as long as a scope. Without end() nothing of it runs.
+class GroupScope {
+ public:
+  GroupScope() { groupStart(); }
+  ~GroupScope();
+  GroupScope(const GroupScope&) = delete;
+  GroupScope& operator=(const GroupScope&) = delete;
+
+  void end();
+
+ private:
+  bool ended_ = false;
+};
+
 void* memAlloc(size_t bytes);
 void memFree(void* memory);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -25,6 +26,7 @@ struct PendingGroup {
   std::vector<Init> inits;
   std::vector<IssuedCall> calls;
   std::optional<Error> refused;
+  bool outOfMemory = false;  // refused too
 };
 
 PendingGroup& current() {
@@ -49,11 +51,23 @@ std::vector<InitLine> linesOf(const std::vector<Init>& inits) {
   return lines;
 }
 
-// All lines at once: each rank's init waits for the others'.
-void runInits(const std::vector<Init>& inits) {
-  if (inits.size() == 1) return inits.front().run();
+// Whether it goes on in the background.
+bool run(const Init& init) {
+  try {
+    init.run();
+    return false;
+  } catch (const Error& error) {
+    if (error.code() != Code::InProgress) throw;
+    return true;
+  }
+}
+
+// All lines at once: each rank's init waits for the others'. Whether some go on in the background.
+bool runInits(const std::vector<Init>& inits) {
+  if (inits.size() == 1) return run(inits.front());
   std::mutex mutex;
   std::exception_ptr first;
+  std::atomic<bool> inBackground{false};
   const auto keep = [&] {
     const std::scoped_lock lock(mutex);
     if (!first) first = std::current_exception();
@@ -66,7 +80,8 @@ void runInits(const std::vector<Init>& inits) {
     for (const InitLine& line : lines)
       threads.emplace_back([&] {
         try {
-          for (const Init* init : line) init->run();
+          for (const Init* init : line)
+            if (run(*init)) inBackground = true;
         } catch (...) {
           keep();
         }
@@ -79,6 +94,17 @@ void runInits(const std::vector<Init>& inits) {
   }
   threads.clear();  // joins
   if (first) std::rethrow_exception(first);
+  return inBackground;
+}
+
+bool runCalls(std::vector<IssuedCall> calls) {
+  try {
+    launch(std::move(calls));
+    return false;
+  } catch (const Error& error) {
+    if (error.code() != Code::InProgress) throw;
+    return true;
+  }
 }
 
 }  // namespace
@@ -101,6 +127,10 @@ void refuse(const Error& error) {
   if (open() && !current().refused) current().refused = error;
 }
 
+void refuseForMemory() noexcept {
+  if (open()) current().outOfMemory = true;
+}
+
 void start() {
   ++current().depth;
 }
@@ -111,8 +141,10 @@ void end() {
   if (--group.depth > 0) return;
   PendingGroup ended = std::exchange(group, PendingGroup{});
   if (ended.refused) throw Error(*ended.refused);
-  if (!ended.inits.empty()) runInits(ended.inits);
-  if (!ended.calls.empty()) launch(std::move(ended.calls));
+  if (ended.outOfMemory) throw std::bad_alloc();
+  bool inBackground = !ended.inits.empty() && runInits(ended.inits);
+  if (!ended.calls.empty()) inBackground |= runCalls(std::move(ended.calls));
+  if (inBackground) throw Error(Code::InProgress, "the group is in progress");
 }
 
 }  // namespace group

@@ -27,6 +27,7 @@ void addCall(IssuedCall call);
 
 // Inside a group: a call was refused; groupEnd will report it and run nothing.
 void refuse(const Error& error);
+void refuseForMemory() noexcept;
 
 void start();
 void end();

@@ -24,20 +24,19 @@ class Streams {
   void* add(std::shared_ptr<HostStream> stream) {
     const std::scoped_lock lock(mutex_);
     const uintptr_t handle = next_++ * kStride;
-    process_ = ::getpid();
-    rows_.emplace(handle, std::move(stream));
+    rows_.emplace(handle, Row{std::move(stream), ::getpid()});
     return std::bit_cast<void*>(handle);
   }
 
   std::shared_ptr<HostStream> find(const void* handle) {
     const std::scoped_lock lock(mutex_);
-    return row(handle)->second;
+    return row(handle)->second.stream;
   }
 
   std::shared_ptr<HostStream> take(const void* handle) {
     const std::scoped_lock lock(mutex_);
     const auto found = row(handle);
-    std::shared_ptr<HostStream> stream = std::move(found->second);
+    std::shared_ptr<HostStream> stream = std::move(found->second.stream);
     rows_.erase(found);
     return stream;
   }
@@ -46,15 +45,20 @@ class Streams {
   // Handles are multiples of it, as a pointer would be; CUDA's own numbers for streams are 1 and 2.
   static constexpr uintptr_t kStride = 16;
 
-  std::map<uintptr_t, std::shared_ptr<HostStream>>::iterator row(const void* handle) {
+  struct Row {
+    std::shared_ptr<HostStream> stream;
+    pid_t process;  // that made it
+  };
+
+  std::map<uintptr_t, Row>::iterator row(const void* handle) {
     if (handle == nullptr)
       throw Error(Code::InvalidArgument,
                   "stream is NULL; it must be of topocclStreamCreate and not destroyed");
     const auto found = rows_.find(reinterpret_cast<uintptr_t>(handle));
-    if (found != rows_.end() && process_ != ::getpid())
+    if (found != rows_.end() && found->second.process != ::getpid())
       throw Error(Code::InvalidArgument,
-                  concat("stream is ", handle, " of process ", process_, ", which forked this one, ",
-                         ::getpid(), "; its thread is only there"));
+                  concat("stream is ", handle, " of process ", found->second.process,
+                         ", which forked this one, ", ::getpid(), "; its thread is only there"));
     if (found == rows_.end())
       throw Error(Code::InvalidArgument,
                   concat("stream is ", handle,
@@ -63,9 +67,8 @@ class Streams {
   }
 
   std::mutex mutex_;
-  std::map<uintptr_t, std::shared_ptr<HostStream>> rows_;
+  std::map<uintptr_t, Row> rows_;
   uintptr_t next_ = 1;
-  pid_t process_ = 0;  // that made the last one
 };
 
 }  // namespace

@@ -29,10 +29,10 @@ Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Sett
                const CommConfig& config, int device)
     : settings_(settings),
       config_(config),
-      abort_(std::move(abort)),
+      stopBootstrap_(std::move(abort)),
       bootstrap_(std::move(bootstrap)),
       schedules_(rank(), ranks(), settings_, config),
-      node_(setUpNode(*bootstrap_, settings_, config, schedules_.table().hash(), abort_.get())),
+      node_(setUpNode(*bootstrap_, settings_, config, schedules_.table().hash(), stopBootstrap_.get())),
       sends_(static_cast<size_t>(ranks())),
       receives_(static_cast<size_t>(ranks())) {
   nodeRank_ = node_.places[static_cast<size_t>(rank())].nodeRank;
@@ -82,7 +82,14 @@ void Member::run(MemberWork& work) {
   WorkQueue queue;
   queue.works = works;
   waiter_.reset(waitPolicy_, bells, 1);
-  drive({&queue, 1}, waiter_);
+  try {
+    drive({&queue, 1}, waiter_);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception&) {
+    failForMemory();
+    throw;
+  }
   if (queue.failed) throwIfFailed();
 }
 
@@ -100,7 +107,7 @@ void Member::throwIfUnusable() const {
 // ---- failures ----
 
 bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool stalled) {
-  if (abort_->load()) {
+  if (aborted_) {
     fail(Code::InvalidUsage, concat("rank ", rank(), ": the communicator was aborted during ", work.text()));
     return true;
   }
@@ -155,13 +162,16 @@ std::optional<PeerFailure> Member::reportedFailure() const {
 }
 
 std::vector<std::string> Member::allGather(const std::string& mine) {
-  throwIfUnusable();
+  throwIfFailed();
   try {
     const std::scoped_lock lock(bootstrapMutex_);
     return bootstrap_->allGather(mine);
   } catch (const Error& error) {
     fail(error.code(), concat("rank ", rank(), ": ", error.what()));
     throwIfFailed();  // what came first, where another thread failed meanwhile
+    throw;
+  } catch (const std::exception&) {
+    failForMemory();
     throw;
   }
 }
@@ -225,6 +235,13 @@ void Member::fail(Code code, std::string message) {
   if (first) tellOthers();
 }
 
+void Member::failForMemory() noexcept {
+  try {
+    fail(Code::SystemError, "out of memory");  // so short a text takes none
+  } catch (const std::exception&) {
+  }
+}
+
 void Member::tellOthers() {
   std::string message;
   try {
@@ -234,7 +251,7 @@ void Member::tellOthers() {
   }
   std::unique_lock lock(bootstrapMutex_, std::try_to_lock);
   if (!lock) {
-    abort_->store(true);  // ends an allGather of another thread
+    stopBootstrap_->store(true);  // ends an allGather of another thread
     lock.lock();
   }
   bootstrap_->reportAbort(message);
@@ -275,7 +292,8 @@ void Member::finalize() {
 }
 
 void Member::requestAbort() {
-  abort_->store(true);
+  aborted_ = true;
+  stopBootstrap_->store(true);
   wake(line().doorbell);
 }
 

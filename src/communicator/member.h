@@ -92,6 +92,7 @@ class Member {
   // The first failure counts: it is kept, and peers are told. Nobody touches this rank's buffers after any.
   // Any thread.
   void fail(Code code, std::string message);
+  void failForMemory() noexcept;
 
   // ---- life ----
 
@@ -107,7 +108,7 @@ class Member {
   void finalize();
   bool finalized() const { return loadAcquire(&finalized_) != 0; }
   void requestAbort();  // any thread
-  bool abortRequested() const { return abort_->load(); }
+  bool abortRequested() const { return aborted_; }
   void leave();  // says goodbye to the other ranks; nothing may be run after
 
  private:
@@ -122,7 +123,8 @@ class Member {
 
   Settings settings_;
   CommConfig config_;
-  AbortFlag abort_;
+  AbortFlag stopBootstrap_;  // which it watches
+  std::atomic<bool> aborted_{false};
   std::unique_ptr<Bootstrap> bootstrap_;
   ScheduleBook schedules_;
   UserOperators operators_;

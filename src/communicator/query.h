@@ -13,9 +13,10 @@ class Communicator::Query {
   explicit Query(const Communicator& communicator) : queries_(const_cast<uint32_t*>(&communicator.queries_)) {
     fetchAdd(queries_, 1U);
     fullFence();
-    if (communicator.live()) return;
+    const uint32_t life = loadAcquire(&communicator.life_);
+    if (life == kLive) return;
     fetchAdd(queries_, ~0U);
-    communicator.refuse();
+    communicator.refuse(life);
   }
   ~Query() { fetchAdd(queries_, ~0U); }
   Query(const Query&) = delete;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 
 namespace topoccl {
 
@@ -16,6 +17,7 @@ class Registrations {
   void remove(void* handle);
 
  private:
+  std::mutex mutex_;
   std::map<uintptr_t, std::pair<const void*, size_t>> rows_;
   uintptr_t next_ = 1;
 };

@@ -1,4 +1,6 @@
 // How communicators come to be: init, split, on the calling thread or in the background.
+#include <sched.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -53,13 +55,6 @@ Member::AbortFlag newAbortFlag() {
   return std::make_shared<std::atomic<bool>>(false);
 }
 
-// This rank's member of a communicator that was split from one with these settings and device.
-std::unique_ptr<Member> memberOf(const SplitPart& part, const Settings& settings, int device,
-                                 const CommConfig& config, const Member::AbortFlag& abort) {
-  auto bootstrap = connectBootstrap(part.id, part.ranks, part.rank, settings, abort.get());
-  return std::make_unique<Member>(std::move(bootstrap), abort, settings, config, device);
-}
-
 }  // namespace
 
 void Communicator::initRank(Communicator** out, int ranks, const void* id128, int rank,
@@ -100,20 +95,21 @@ void Communicator::make(Communicator** out, bool blocking, const AbortFlag& abor
 }
 
 void Communicator::setUp(const MakeMember& makeMember) noexcept {
+  uint32_t life = kFailed;
   try {
     member_ = makeMember();
-    if (!compareExchange(&life_, kPending, kLive)) {  // destroyed or aborted meanwhile
-      member_->leave();
-      member_.reset();
-    }
+    life = kLive;
   } catch (const Error& error) {
     setUpError_ = error.code();
     setLastError(error.what());
-    compareExchange(&life_, kPending, kFailed);
   } catch (const std::exception& error) {
     setUpError_ = Code::SystemError;
     setLastError(error.what());
-    compareExchange(&life_, kPending, kFailed);
+  }
+  if (!compareExchange(&life_, kPending, life)) {  // destroyed or aborted meanwhile
+    if (member_) member_->leave();
+    storeRelease(&settingUp_, 0U);
+    return retire();
   }
   storeRelease(&settingUp_, 0U);
 }
@@ -125,7 +121,7 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
   std::vector<const std::atomic<bool>*> flags;
   for (int i = 0; i < count; ++i) flags.push_back(aborts.emplace_back(newAbortFlag()).get());
   auto bootstraps = localBootstrap(count, settings, flags);
-  group::start();
+  GroupScope group;
   for (int i = 0; i < count; ++i) {
     const int device = devices == nullptr ? -1 : devices[i];
     // std::function wants copyable captures.
@@ -139,7 +135,56 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
         },
         abort);
   }
-  group::end();
+  group.end();
+}
+
+// A split, as long as it needs its parent, which it keeps from ending. Those of one parent take turns, in
+// order of issue: each is a few messages between all ranks.
+class Communicator::JoiningSplit {
+ public:
+  explicit JoiningSplit(Communicator& parent) : parent_(&parent) {
+    fetchAdd(&parent.joining_, 1U);
+    fullFence();
+    const uint32_t life = loadAcquire(&parent.life_);
+    if (life != kLive) {
+      fetchAdd(&parent.joining_, ~0U);
+      parent.refuse(life);
+    }
+    turn_ = parent.nextSplit_++;
+  }
+  ~JoiningSplit() {
+    awaitTurn();
+    storeRelease(&parent_->splitTurn_, turn_ + 1);
+    fetchAdd(&parent_->joining_, ~0U);
+  }
+  JoiningSplit(const JoiningSplit&) = delete;
+  JoiningSplit& operator=(const JoiningSplit&) = delete;
+
+  // What is before it ends by itself, or by an abort of the parent.
+  Member& awaitTurn() const {
+    while (loadAcquire(&parent_->splitTurn_) != turn_) std::this_thread::sleep_for(kTurnPoll);
+    return *parent_->member_;
+  }
+  Member& parent() const { return *parent_->member_; }
+
+ private:
+  static constexpr std::chrono::milliseconds kTurnPoll{1};
+
+  Communicator* parent_;
+  uint32_t turn_ = 0;
+};
+
+// This rank's member of the new communicator, nullptr where it is in none. Lets go of the parent on the way.
+std::unique_ptr<Member> Communicator::memberOfSplit(std::shared_ptr<JoiningSplit> joining, int color, int key,
+                                                    const CommConfig& config, const AbortFlag& abort) {
+  Member& parent = joining->awaitTurn();
+  const SplitPart part = joinSplit(parent, color, key);
+  const Settings settings = parent.settings();
+  const int device = parent.device();
+  joining.reset();
+  if (part.ranks == 0) return nullptr;
+  auto bootstrap = connectBootstrap(part.id, part.ranks, part.rank, settings, abort.get());
+  return std::make_unique<Member>(std::move(bootstrap), abort, settings, config, device);
 }
 
 void Communicator::split(Communicator** out, int color, int key, const CommConfig* config) {
@@ -150,69 +195,39 @@ void Communicator::split(Communicator** out, int color, int key, const CommConfi
   const AbortFlag abort = newAbortFlag();
   auto run = [=, this] {
     *out = nullptr;
-    if (wanted.blocking == 0) return splitInBackground(out, color, key, wanted, abort);
-    const Operation operation(*this);
-    const SplitPart part = joinSplit(operation.member(), color, key);
-    if (part.ranks == 0) return;
-    const Member& parent = operation.member();
-    make(out, true, abort, [&] { return memberOf(part, parent.settings(), parent.device(), wanted, abort); });
+    auto joining = std::make_shared<JoiningSplit>(*this);  // std::function wants copyable captures
+    joining->parent().throwIfUnusable();
+    if (wanted.blocking == 0) return splitInBackground(out, std::move(joining), color, key, wanted, abort);
+    auto member = memberOfSplit(std::move(joining), color, key, wanted, abort);
+    if (member) *out = HandlePool::instance().take(std::move(member));
   };
   if (group::open()) return group::addInit(std::move(run), abort, this);
   run();
 }
 
-// A split in the background, as long as it needs the communicator: keeps destroy and abort waiting.
-class Communicator::JoiningSplit {
- public:
-  explicit JoiningSplit(Communicator& parent) : parent_(&parent) {
-    fetchAdd(&parent.joining_, 1U);
-    fullFence();
-    if (parent.live()) return;
-    fetchAdd(&parent.joining_, ~0U);
-    parent.refuse();
-  }
-  ~JoiningSplit() { fetchAdd(&parent_->joining_, ~0U); }
-  JoiningSplit(const JoiningSplit&) = delete;
-  JoiningSplit& operator=(const JoiningSplit&) = delete;
-  Member& parent() const { return *parent_->member_; }
-
- private:
-  Communicator* parent_;
-};
-
-void Communicator::splitInBackground(Communicator** out, int color, int key, const CommConfig& config,
-                                     const AbortFlag& abort) {
-  auto joining = std::make_shared<JoiningSplit>(*this);  // std::function wants copyable captures
+void Communicator::splitInBackground(Communicator** out, std::shared_ptr<JoiningSplit> joining, int color,
+                                     int key, const CommConfig& config, const AbortFlag& abort) {
   fetchAdd(&splitting_, 1U);
-  auto makeMember = [=, this]() mutable {
-    struct Done {
-      uint32_t* splitting;
-      ~Done() { fetchAdd(splitting, ~0U); }
-    } const done{&splitting_};
-    const SplitPart part = joinSplit(joining->parent(), color, key);
-    const Settings settings = joining->parent().settings();
-    const int device = joining->parent().device();
-    joining.reset();
-    if (part.ranks == 0) return std::unique_ptr<Member>();
-    return memberOf(part, settings, device, config, abort);
+  // Until all copies of what is to be done are gone: when the new communicator's state has been set.
+  const std::shared_ptr<uint32_t> done(&splitting_, [](uint32_t* splitting) { fetchAdd(splitting, ~0U); });
+  auto makeMember = [=, joining = std::move(joining)]() mutable {
+    static_cast<void>(done);
+    return memberOfSplit(std::move(joining), color, key, config, abort);
   };
-  joining.reset();
-  try {
-    if (color != kNoColor) return make(out, false, abort, std::move(makeMember));
-    startServiceThread("topoccl-split", std::move(makeMember));
-  } catch (const Error& error) {
-    if (error.code() != Code::InProgress) fetchAdd(&splitting_, ~0U);  // no thread to do it
-    throw;
-  }
+  if (color != kNoColor) return make(out, false, abort, std::move(makeMember));
+  startServiceThread("topoccl-split", std::move(makeMember));
   throw Error(Code::InProgress, "the split is in progress");
 }
 
-// Its thread notices within a wait's slice.
+// Of one that is still being set up, its thread does the rest: it notices within a wait's slice, or, where it
+// takes part in a split of the parent, when that has its data.
 bool Communicator::endSetUp() {
-  if (!compareExchange(&life_, kPending, kClosing) && !compareExchange(&life_, kFailed, kClosing))
-    return false;
-  abort_->store(true);
-  while (loadAcquire(&settingUp_) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (compareExchange(&life_, kPending, kAbandoned)) {
+    abort_->store(true);
+    return true;
+  }
+  if (!compareExchange(&life_, kFailed, kAbandoned)) return false;
+  while (loadAcquire(&settingUp_) != 0) ::sched_yield();  // its last line
   retire();
   return true;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -57,17 +58,29 @@ std::string makeId(Settings settings) {
   return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
 }
 
+// In its place where that fails: why, in another size than an id's. The others wait for it.
+std::string idOrReason(const Settings& settings, std::optional<Error>& failure) {
+  try {
+    return makeId(settings);
+  } catch (const Error& error) {
+    failure.emplace(error);
+    return concat(error.what()).substr(0, UniqueId{}.bytes.size() - 1);
+  }
+}
+
 }  // namespace
 
 SplitPart joinSplit(Member& parent, int color, int key) {
   const std::vector<Wish> part = partOf(parent.allGather(encode(color, key)), color);
   const bool leads = color != kNoColor && part.front().rank == parent.rank();
-  const std::vector<std::string> ids = parent.allGather(leads ? makeId(parent.settings()) : "");
+  std::optional<Error> failure;
+  const std::vector<std::string> ids = parent.allGather(leads ? idOrReason(parent.settings(), failure) : "");
+  if (failure) throw Error(*failure);
   SplitPart mine;
   if (color == kNoColor) return mine;
   const std::string& id = ids[static_cast<size_t>(part.front().rank)];
   if (id.size() != mine.id.bytes.size())
-    throw Error(Code::InternalError, concat("rank ", part.front().rank, " made no id for a split"));
+    throw Error(Code::RemoteError, concat("rank ", part.front().rank, " made no id for the split: ", id));
   std::memcpy(mine.id.bytes.data(), id.data(), id.size());
   mine.ranks = static_cast<int>(part.size());
   mine.rank = static_cast<int>(

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <exception>
 #include <map>
-#include <new>
 #include <utility>
 
 #include "communicator/host_stream.h"
@@ -20,8 +19,9 @@ const Error& abortedError() {
   return *error;
 }
 
-const char* textOf(const std::exception& error) {
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ? "out of memory" : error.what();
+const Error& outOfMemoryError() {
+  static const auto* const error = new Error(Code::SystemError, "out of memory");
+  return *error;
 }
 
 }  // namespace
@@ -48,14 +48,9 @@ void Task::issue() {
   calls_.clear();
 }
 
-void Task::giveUp(const char* why) noexcept {
-  for (const RankWorks& works : ranks_) {
-    if (works.dropped() || works.ended()) continue;
-    try {
-      works.member().fail(Code::SystemError, why);
-    } catch (const std::exception&) {  // no memory for the text: its peers have been told
-    }
-  }
+void Task::giveUp() noexcept {
+  for (const RankWorks& works : ranks_)
+    if (!works.dropped() && !works.ended()) works.member().failForMemory();
 }
 
 // ---- its place in the orders ----
@@ -84,7 +79,8 @@ bool Task::mustWait() const {
 }
 
 void Task::enter() {
-  static_cast<void>(abortedError());  // made while there is memory
+  static_cast<void>(abortedError());  // both made while there is memory
+  static_cast<void>(outOfMemoryError());
   number_ = ++entered_;
   for (const RankWorks& works : ranks_) works.communicator().tasks().add(shared_from_this());
   for (const auto& stream : streams_) stream->order().add(shared_from_this());
@@ -175,9 +171,9 @@ void Task::run() noexcept {
     driveLines();
   } catch (const Error& error) {
     keep(error);
-  } catch (const std::exception& error) {
-    keep(Error(Code::SystemError, textOf(error)));
-    giveUp(textOf(error));
+  } catch (const std::exception&) {
+    giveUp();
+    keep(outOfMemoryError());
   }
 }
 
@@ -261,8 +257,8 @@ void launch(std::vector<IssuedCall> calls) {
   try {
     for (const auto& task : tasks) task->issue();
     Task::enter(tasks);
-  } catch (const std::exception& error) {
-    for (const auto& task : tasks) task->giveUp(textOf(error));
+  } catch (const std::exception&) {
+    for (const auto& task : tasks) task->giveUp();
     throw;
   }
   const bool inBackground =

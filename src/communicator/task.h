@@ -40,8 +40,8 @@ class Task : public std::enable_shared_from_this<Task> {
   static void enter(const std::vector<std::shared_ptr<Task>>& tasks);
   // Runs it on the calling thread, which issued it, when its turn has come. Throws what went wrong.
   void runHere();
-  // What has numbers will not run: peers are told.
-  void giveUp(const char* why) noexcept;
+  // There was no memory for it. What has numbers will not run: peers are told.
+  void giveUp() noexcept;
 
   // ---- for its runner and its orders ----
 

@@ -20,16 +20,19 @@ namespace {
 int UserOperators::create(DataType type, const void* scalar, bool deferred) {
   static std::atomic<int> next{kOperatorCount};
   const int op = next++;
+  const std::scoped_lock lock(mutex_);
   rows_[op] = deferred ? Row{type, scalar, {}} : Row{type, nullptr, elementScale(type, scalar)};
   return op;
 }
 
 void UserOperators::destroy(int op) {
+  const std::scoped_lock lock(mutex_);
   if (rows_.erase(op) == 0) refuse(op);
 }
 
 Reduction UserOperators::reduction(int op, DataType type) const {
   if (op >= 0 && op < kOperatorCount) return {static_cast<Operator>(op), false, {}, nullptr};
+  const std::scoped_lock lock(mutex_);
   const auto found = rows_.find(op);
   if (found == rows_.end()) refuse(op);
   const Row& row = found->second;

@@ -1,7 +1,8 @@
-// Reduction operators that the user made for one communicator: pre-multiplied sums.
+// Reduction operators that the user made for one communicator: pre-multiplied sums. Any thread.
 #pragma once
 
 #include <map>
+#include <mutex>
 
 #include "communicator/call.h"
 #include "kernels/types.h"
@@ -26,6 +27,7 @@ class UserOperators {
     ScaleValue scale;
   };
 
+  mutable std::mutex mutex_;
   std::map<int, Row> rows_;
 };
 

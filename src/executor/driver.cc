@@ -65,6 +65,10 @@ void askAll(std::span<WorkQueue> queues, bool stalled) {
 }  // namespace
 
 void drive(std::span<WorkQueue> queues, Waiter& waiter) {
+  struct Finish {
+    Waiter& waiter;
+    ~Finish() { waiter.finish(); }
+  } const finish{waiter};
   std::exception_ptr thrown;
   Busy busy;
   for (;;) {
@@ -92,7 +96,6 @@ void drive(std::span<WorkQueue> queues, Waiter& waiter) {
     const bool look = waiting->running != nullptr && waiter.wantsBlocker();
     if (waiter.idle(look ? waiting->running->blocker() : nullptr)) askAll(queues, true);
   }
-  waiter.finish();
   if (thrown) std::rethrow_exception(thrown);
 }
 

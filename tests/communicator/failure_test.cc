@@ -373,5 +373,25 @@ TEST(Life, OfManyCommunicatorsLeavesNothingBehind) {
   EXPECT_LE(descriptors(), before);
 }
 
+// What other threads may do meanwhile does not hide the call from an abort.
+TEST(Failure, AbortWaitsForACallBesideOtherFunctions) {
+  for (int round = 0; round < 10; ++round) {
+    ncclComm_t comms[2];
+    ASSERT_EQ(ncclCommInitAll(comms, 2, nullptr), ncclSuccess);
+    std::thread calls([&] { EXPECT_EQ(call(comms[0], 10), ncclInvalidUsage); });
+    std::this_thread::sleep_for(10ms);
+    float scalar = 2;
+    ncclRedOp_t op;
+    void* handle = nullptr;
+    EXPECT_EQ(ncclCommRegister(comms[0], &scalar, 4, &handle), ncclSuccess);
+    EXPECT_EQ(ncclRedOpCreatePreMulSum(&op, &scalar, ncclFloat, ncclScalarDevice, comms[0]), ncclSuccess);
+    EXPECT_EQ(ncclRedOpDestroy(op, comms[0]), ncclSuccess);
+    EXPECT_EQ(ncclCommDeregister(comms[0], handle), ncclSuccess);
+    EXPECT_EQ(ncclCommAbort(comms[0]), ncclSuccess);
+    calls.join();
+    EXPECT_EQ(ncclCommAbort(comms[1]), ncclSuccess);
+  }
+}
+
 }  // namespace
 }  // namespace topoccl::test

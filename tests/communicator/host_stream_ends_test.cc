@@ -56,8 +56,7 @@ TEST(HostStreamEnds, AbortEndsOnlyItsOwnCommunicatorsCalls) {
   EXPECT_EQ(sum(b, y[0], other), ncclSuccess);   // behind that
   EXPECT_EQ(ncclCommAbort(y.release(0)), ncclSuccess);
   EXPECT_EQ(other.synchronize(), ncclInvalidUsage);
-  EXPECT_NE(lastError().find("the communicator was aborted before the call began"), std::string::npos)
-      << lastError();
+  EXPECT_NE(lastError().find("the communicator was aborted"), std::string::npos) << lastError();
   EXPECT_EQ(other.synchronize(), ncclSuccess);  // told once
   EXPECT_EQ(stream.query(), ncclInProgress);
   EXPECT_EQ(sum(c, x[1], nullptr), ncclSuccess) << lastError();
@@ -323,6 +322,8 @@ TEST(HostStreamEnds, FaultsReachTheProgramsHandler) {
 TEST(HostStreamEnds, AForkedProcessIsRefusedItsParentsStream) {
   const Stream stream;
   onProcesses(1, [&](int) {
+    const Stream own;
+    EXPECT_EQ(own.synchronize(), ncclSuccess) << lastError();
     for (const auto function : {topocclStreamSynchronize, topocclStreamQuery}) {
       EXPECT_EQ(function(stream), ncclInvalidArgument);
       EXPECT_NE(lastError().find("which forked this one"), std::string::npos) << lastError();

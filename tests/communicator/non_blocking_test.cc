@@ -157,66 +157,6 @@ TEST(NonBlocking, AbortEndsACallInTheBackground) {
   EXPECT_EQ(ncclCommAbort(comms[1]), ncclSuccess);
 }
 
-TEST(NonBlocking, SplitsInTheBackground) {
-  const ncclUniqueId id = newId();
-  onThreads(3, [&](int rank) {
-    const Comm comm(id, 3, rank);
-    ncclConfig_t config = nonBlocking();
-    ncclComm_t part = nullptr;
-    const int color = rank == 1 ? NCCL_SPLIT_NOCOLOR : 0;
-    EXPECT_EQ(ncclCommSplit(comm, color, 0, &part, &config), ncclInProgress) << lastError();
-    EXPECT_EQ(awaitState(comm), ncclSuccess) << lastError();
-    EXPECT_EQ(part == nullptr, rank == 1);
-    if (part != nullptr) {
-      EXPECT_EQ(awaitState(part), ncclSuccess) << lastError();
-      expectMovement(Movement::AllGather, part, 2, rank / 2, -1, 100, false);
-      EXPECT_EQ(ncclCommDestroy(part), ncclSuccess);
-    }
-    expectMovement(Movement::AllReduce, comm, 3, rank, -1, 100, false);
-  });
-}
-
-// Destroy waits until the split can do without the parent; other calls may come between.
-TEST(NonBlocking, AParentIsDestroyedWhileItSplits) {
-  const ncclUniqueId id = newId();
-  onThreads(2, [&](int rank) {
-    ncclComm_t comm = nullptr, part = nullptr;
-    ASSERT_EQ(ncclCommInitRank(&comm, 2, id, rank), ncclSuccess);
-    ncclConfig_t config = nonBlocking();
-    float x = 1;
-    if (rank == 1) {
-      EXPECT_EQ(ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    EXPECT_EQ(ncclCommSplit(comm, 0, 0, &part, &config), ncclInProgress) << lastError();
-    if (rank == 0) {
-      EXPECT_EQ(ncclAllReduce(&x, &x, 1, ncclFloat, ncclSum, comm, nullptr), ncclSuccess);
-    }
-    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
-    ASSERT_EQ(awaitState(part), ncclSuccess) << lastError();
-    expectMovement(Movement::AllReduce, part, 2, rank, -1, 100, false);
-    EXPECT_EQ(ncclCommDestroy(part), ncclSuccess);
-  });
-}
-
-TEST(NonBlocking, AbortEndsASplitThatWaits) {
-  const ncclUniqueId id = newId();
-  onThreads(2, [&](int rank) {
-    ncclComm_t comm = nullptr, part = nullptr;
-    ASSERT_EQ(ncclCommInitRank(&comm, 2, id, rank), ncclSuccess);
-    ncclConfig_t config = nonBlocking();
-    if (rank == 0) {
-      EXPECT_EQ(ncclCommSplit(comm, 0, 0, &part, &config), ncclInProgress) << lastError();
-      EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
-      EXPECT_NE(awaitState(part), ncclSuccess);
-      EXPECT_EQ(ncclCommAbort(part), ncclSuccess);
-    } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
-    }
-  });
-}
-
 // With a stream a call is issued when it returns: nothing to poll for.
 TEST(NonBlocking, CallsOnStreamsAreNotInProgress) {
   const ncclUniqueId id = newId();
@@ -234,6 +174,45 @@ TEST(NonBlocking, CallsOnStreamsAreNotInProgress) {
   EXPECT_EQ(x, 2);
   EXPECT_EQ(topocclStreamDestroy(stream), ncclSuccess);
   for (ncclComm_t comm : comms) EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+// Neither touches what the set-up has not made yet.
+TEST(NonBlocking, IsDestroyedAndAbortedAtTheSameTime) {
+  for (int round = 0; round < 30; ++round) {
+    ncclComm_t comm = begin(newId(), 2, 0);  // rank 1 never comes
+    std::thread destroys([&] { static_cast<void>(ncclCommDestroy(comm)); });
+    static_cast<void>(ncclCommAbort(comm));  // one of the two ends it
+    destroys.join();
+    int rank = -1;
+    EXPECT_EQ(ncclCommUserRank(comm, &rank), ncclInvalidArgument);
+  }
+}
+
+TEST(NonBlocking, AGroupOfInitsAndCallsDoesBoth) {
+  ncclComm_t live = nullptr, comm = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&live, 1, nullptr), ncclSuccess);
+  ncclConfig_t config = nonBlocking();
+  float in = 3, out = 0;
+  const ncclUniqueId id = newId();
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclCommInitRankConfig(&comm, 1, id, 0, &config), ncclSuccess);
+  EXPECT_EQ(ncclAllReduce(&in, &out, 1, ncclFloat, ncclSum, live, nullptr), ncclSuccess);
+  EXPECT_EQ(ncclGroupEnd(), ncclInProgress);
+  EXPECT_EQ(out, 3);
+  EXPECT_EQ(awaitState(comm), ncclSuccess);
+  for (ncclComm_t it : {live, comm}) EXPECT_EQ(ncclCommDestroy(it), ncclSuccess);
+}
+
+TEST(NonBlocking, AGroupTellsAFailureSoonerThanProgress) {
+  const Environment environment{{"TOPOCCL_INIT_TIMEOUT", "0.2"}};
+  ncclComm_t pending = nullptr, failing = nullptr;
+  ncclConfig_t config = nonBlocking();
+  const ncclUniqueId ids[] = {newId(), newId()};
+  ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclCommInitRankConfig(&pending, 2, ids[0], 0, &config), ncclSuccess);
+  EXPECT_EQ(ncclCommInitRank(&failing, 2, ids[1], 0), ncclSuccess);
+  EXPECT_EQ(ncclGroupEnd(), ncclRemoteError);
+  EXPECT_EQ(ncclCommAbort(pending), ncclSuccess);
 }
 
 }  // namespace

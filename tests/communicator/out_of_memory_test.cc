@@ -13,11 +13,12 @@ ncclResult_t stateOf(ncclComm_t comm) {
   return state;
 }
 
-// Runs `trial` with the first, second, third, ... allocation of this thread failing, until all went well.
+// Runs `trial` with the first, second, third, ... allocation of this thread failing, and more sparsely among
+// those behind, until all went well.
 template <class Trial>
 void failEverywhere(const Trial& trial) {
   uint64_t before = 0;
-  while (trial(before)) ++before;
+  while (trial(before)) before += 1 + before / 16;
   EXPECT_GT(before, 0U);
 }
 
@@ -72,6 +73,30 @@ TEST_P(OutOfMemory, ACallIsMadeOrRefused) {
     EXPECT_EQ(streams[0].synchronize() == ncclSuccess && words[0] == Words(10, 2), works) << before;
     for (int rank = 0; rank < 2; ++rank)
       EXPECT_EQ(ncclCommAbort(comms.release(rank)), ncclSuccess) << before << lastError();
+    return failed;
+  });
+}
+
+// While it runs.
+TEST(OutOfMemoryToo, ACallThatRunsFailsOnAllRanks) {
+  const Environment environment{{"TOPOCCL_COLLECTIVE_TIMEOUT", "5"}};
+  failEverywhere([&](uint64_t before) {
+    Comms comms(2);
+    Words words[2] = {Words(10, 1), Words(10, 1)};
+    ncclResult_t peers = ncclInternalError;
+    std::thread peer([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));  // so that rank 0 waits, and looks around
+      peers = sum(words[1], comms[1], nullptr);
+    });
+    failAllocationAfter(before);
+    ncclResult_t result = sum(words[0], comms[0], nullptr);
+    const bool failed = hasFailedAnAllocation();
+    if (result != ncclSuccess && stateOf(comms[0]) == ncclSuccess) result = sum(words[0], comms[0], nullptr);
+    peer.join();
+    EXPECT_EQ(result == ncclSuccess, peers == ncclSuccess)
+        << before << ' ' << result << ' ' << peers << lastError();
+    EXPECT_TRUE(result != ncclSuccess || words[0] == Words(10, 2)) << before;
+    for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(ncclCommAbort(comms.release(rank)), ncclSuccess);
     return failed;
   });
 }
