@@ -55,6 +55,15 @@ void Communicator::refuse(uint32_t life) const {
   }
 }
 
+void Communicator::enter(uint32_t* count) const {
+  fetchAdd(count, 1U);
+  fullFence();
+  const uint32_t life = loadAcquire(&life_);
+  if (life == kLive) return;
+  fetchAdd(count, ~0U);
+  refuse(life);
+}
+
 Communicator::Operation::Operation(Communicator& communicator) : communicator_(&communicator) {
   storeRelaxed(&communicator.operation_, 1U);
   fullFence();
@@ -71,10 +80,6 @@ Communicator::Operation::~Operation() {
 bool Communicator::dead() const {
   const uint32_t life = loadAcquire(&life_);
   return life == kDead || life == kAbandoned;
-}
-
-bool Communicator::live() const {
-  return loadAcquire(&life_) == kLive;
 }
 
 int Communicator::rank() const {

@@ -53,8 +53,7 @@ class Communicator {
   // group it is queued, and `out` is written by groupEnd.
   void split(Communicator** out, int color, int key, const CommConfig* config);
 
-  bool live() const;  // false before it is set up, and from destroy or abort on ...
-  bool dead() const;  // ... and true when that has ended
+  bool dead() const;  // destroy or abort has ended
   [[noreturn]] static void refuseDead();
   int rank() const;
   int ranks() const;
@@ -128,6 +127,8 @@ class Communicator {
   void setUp(const MakeMember& makeMember) noexcept;
 
   [[noreturn]] void refuse(uint32_t life) const;  // why that is not live
+  // Counts one more inside, which keeps it from ending; throws where it is not live.
+  void enter(uint32_t* count) const;
   template <class Call>
   void issue(Operation&& mine, const Call& call, const void* stream);
   std::shared_ptr<HostStream> ownStream();

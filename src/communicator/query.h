@@ -11,12 +11,7 @@ namespace topoccl {
 class Communicator::Query {
  public:
   explicit Query(const Communicator& communicator) : queries_(const_cast<uint32_t*>(&communicator.queries_)) {
-    fetchAdd(queries_, 1U);
-    fullFence();
-    const uint32_t life = loadAcquire(&communicator.life_);
-    if (life == kLive) return;
-    fetchAdd(queries_, ~0U);
-    communicator.refuse(life);
+    communicator.enter(queries_);
   }
   ~Query() { fetchAdd(queries_, ~0U); }
   Query(const Query&) = delete;

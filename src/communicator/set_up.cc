@@ -143,13 +143,7 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
 class Communicator::JoiningSplit {
  public:
   explicit JoiningSplit(Communicator& parent) : parent_(&parent) {
-    fetchAdd(&parent.joining_, 1U);
-    fullFence();
-    const uint32_t life = loadAcquire(&parent.life_);
-    if (life != kLive) {
-      fetchAdd(&parent.joining_, ~0U);
-      parent.refuse(life);
-    }
+    parent.enter(&parent.joining_);
     turn_ = parent.nextSplit_++;
   }
   ~JoiningSplit() {

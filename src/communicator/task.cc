@@ -107,11 +107,15 @@ void Task::wakeRunner() {
     streams_.front()->order().changed().notify_all();
 }
 
-void Task::end() {
-  const TaskOrder::Lock lock = TaskOrder::lock();
+void Task::leaveWithError() {
   if (error_)
     for (const auto& stream : streams_) stream->keep(*error_, number_);
   leaveOrders();
+}
+
+void Task::end() {
+  const TaskOrder::Lock lock = TaskOrder::lock();
+  leaveWithError();
 }
 
 bool Task::allDropped() const {
@@ -138,10 +142,7 @@ void Task::drop(RankWorks& works) {
   keep(abortedError());
   works.drop();
   works.communicator().tasks().remove(this);
-  if (allDropped() && !onCaller_) {
-    for (const auto& stream : streams_) stream->keep(*error_, number_);
-    leaveOrders();
-  }
+  if (allDropped() && !onCaller_) leaveWithError();
   wakeRunner();
 }
 

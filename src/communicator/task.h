@@ -65,6 +65,7 @@ class Task : public std::enable_shared_from_this<Task> {
   bool mustWait() const;
   void enter();
   void leaveOrders();
+  void leaveWithError();
   bool allDropped() const;
   static std::shared_ptr<Task> dropOne(Communicator& communicator);
   void drop(RankWorks& works);

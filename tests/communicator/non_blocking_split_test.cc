@@ -5,24 +5,11 @@
 #include <atomic>
 
 #include "communicator/movements.h"
+#include "communicator/non_blocking.h"
 #include "communicator/ranks.h"
 
 namespace topoccl::test {
 namespace {
-
-std::string lastError() {
-  return ncclGetLastError(nullptr);
-}
-
-ncclConfig_t nonBlocking() {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  return config;
-}
-
-ncclResult_t awaitState(ncclComm_t comm) {
-  return completed(ncclInProgress, comm);
-}
 
 TEST(NonBlockingSplit, SplitsInTheBackground) {
   const ncclUniqueId id = newId();

@@ -2,30 +2,17 @@
 #include <deque>
 
 #include "communicator/movements.h"
+#include "communicator/non_blocking.h"
 #include "communicator/ranks.h"
 #include "topoccl.h"
 
 namespace topoccl::test {
 namespace {
 
-std::string lastError() {
-  return ncclGetLastError(nullptr);
-}
-
-ncclConfig_t nonBlocking() {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  return config;
-}
-
 ncclResult_t stateOf(ncclComm_t comm) {
   ncclResult_t state = ncclInternalError;
   EXPECT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess) << lastError();
   return state;
-}
-
-ncclResult_t awaitState(ncclComm_t comm) {
-  return completed(ncclInProgress, comm);
 }
 
 ncclComm_t begin(const ncclUniqueId& id, int ranks, int rank) {
