@@ -76,7 +76,7 @@ class Repeater {
       : in_(request.count, 1.0F),
         out_(request.count),
         work_(node.makeWork(request, rank, in_.data(), out_.data(), 0)),
-        bell_(&node.memory().line(rank).doorbell) {}
+        bell_(&node.memory().board().doorbell(rank)) {}
 
   void call(uint64_t number) {
     Work* const works[] = {work_.get()};

@@ -106,6 +106,34 @@ void MemoryFile::reserve(size_t offset, size_t bytes) {
   if (error != 0) throwSystemError(concat("reserving ", bytes, " bytes of shared memory"), error);
 }
 
+namespace {
+
+struct flock lockOf(size_t byte) {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = static_cast<off_t>(byte);
+  lock.l_len = 1;
+  return lock;
+}
+
+}  // namespace
+
+void MemoryFile::lock(size_t byte) const {
+  if (!file_) return;
+  struct flock lock = lockOf(byte);
+  if (::fcntl(file_.get(), F_SETLK, &lock) != 0)
+    throwSystemError("locking a byte of a memory file, by which peers see that this process lives", errno);
+}
+
+bool MemoryFile::lockedElsewhere(size_t byte) const {
+  if (!file_) return true;
+  struct flock lock = lockOf(byte);
+  if (::fcntl(file_.get(), F_GETLK, &lock) != 0)
+    throwSystemError("asking for a lock of a memory file", errno);
+  return lock.l_type != F_UNLCK;
+}
+
 MemoryFile MemoryFile::anonymous(size_t bytes) {
   MemoryFile memory;
   memory.bytes_ = bytes;

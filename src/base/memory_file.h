@@ -34,6 +34,12 @@ class MemoryFile {
   // sealed.
   static MemoryFile adopt(Descriptor file, size_t bytes);
 
+  // Locks a byte of the file for this process, until that ends or lets the file go: a sign of life that takes
+  // no messages, and that children do not inherit. Does nothing where there is no file. Throws SystemError.
+  void lock(size_t byte) const;
+  // Whether another process has locked that byte; true where there is no file.
+  bool lockedElsewhere(size_t byte) const;
+
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   int descriptor() const { return file_.get(); }

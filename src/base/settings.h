@@ -27,6 +27,7 @@ struct Settings {
   DeviceChoice device = DeviceChoice::Auto;
   std::chrono::milliseconds initTimeout{120'000};
   std::chrono::milliseconds collectiveTimeout{0};  // 0: none
+  std::chrono::milliseconds reportAfter{60'000};   // 0: never
   int64_t spin = -1;                               // -1: the library chooses
   bool references = true;
   int64_t slotBytes = 0;  // 0: the library chooses; likewise slots and channels

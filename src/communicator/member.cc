@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "bootstrap/messages.h"
+#include "communicator/describe_call.h"
 #include "device/local_devices.h"
 #include "kernels/sync.h"
 
@@ -19,6 +21,8 @@ namespace {
 // some 100 us of spinning, more than any message between cores takes.
 constexpr uint32_t kSpins = 2000;
 constexpr uint32_t kYields = 10;
+constexpr std::chrono::milliseconds kGoneEvery{200};
+
 uint64_t packPoison(int nodeRank, Code code) {
   return static_cast<uint64_t>(nodeRank + 1) | static_cast<uint64_t>(code) << 32;
 }
@@ -33,9 +37,10 @@ Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Sett
       bootstrap_(std::move(bootstrap)),
       schedules_(rank(), ranks(), settings_, config),
       node_(setUpNode(*bootstrap_, settings_, config, schedules_.table().hash(), stopBootstrap_.get())),
+      nodeRank_(node_.places[static_cast<size_t>(rank())].nodeRank),
+      watch_(node_, rank(), settings_.reportAfter),
       sends_(static_cast<size_t>(ranks())),
       receives_(static_cast<size_t>(ranks())) {
-  nodeRank_ = node_.places[static_cast<size_t>(rank())].nodeRank;
   device_ = device >= 0 ? device : nodeRank_ % localDeviceCount();
   schedules_.connectBy(std::make_unique<NodeConnector>(node_.memory, rank(), node_.places));
   waitPolicy_ = waitPolicy(false);
@@ -57,11 +62,14 @@ WaitPolicy Member::waitPolicy(bool besideCaller) const {
 // ---- works ----
 
 CollectiveWork Member::issue(const CollectiveCall& call) {
-  return {*this, call, ++calls_};
+  const CallDescriptor descriptor = descriptorOf(call, ++calls_, history_);
+  history_ = descriptor.history;
+  return {*this, call, descriptor};
 }
 
 PeerWork Member::issue(const PeerCall& call) {
-  return {*this, call, ++(call.sends ? sends_ : receives_)[static_cast<size_t>(call.peer)]};
+  uint64_t& issued = (call.sends ? sends_ : receives_)[static_cast<size_t>(call.peer)];
+  return {*this, call, descriptorOf(call, ++issued)};
 }
 
 void Member::run(const CollectiveCall& call) {
@@ -90,6 +98,7 @@ void Member::run(MemberWork& work) {
     failForMemory();
     throw;
   }
+  watch_.moved();
   if (queue.failed) throwIfFailed();
 }
 
@@ -111,47 +120,60 @@ bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool sta
     fail(Code::InvalidUsage, concat("rank ", rank(), ": the communicator was aborted during ", work.text()));
     return true;
   }
-  // First: who disagrees is told by the others that they gave up.
-  if (const std::optional<Error> obstacle = work.obstacle(running, stalled)) {
-    fail(obstacle->code(), obstacle->what());
+  // First: what peers say of it says less.
+  std::optional<Error> obstacle = work.obstacle(running, stalled);
+  if (!obstacle && stalled)
+    obstacle = watch_.look(work.waiting(running), running == nullptr ? 0 : running->progress());
+  if (!stalled) watch_.moved();
+  if (obstacle) {
+    fail(*obstacle);
     return true;
   }
-  if (peerFailed()) return true;
+  if (peerFailed() || (stalled && peerGone())) return true;
   if (settings_.collectiveTimeout.count() > 0 && work.stuck(running, settings_.collectiveTimeout)) {
     fail(Code::RemoteError,
          concat("rank ", rank(), ": ", work.text(), " did not move for ", settings_.collectiveTimeout.count(),
-                " ms (TOPOCCL_COLLECTIVE_TIMEOUT); ", waitText(running)));
+                " ms (TOPOCCL_COLLECTIVE_TIMEOUT); ", describeWait(work.waiting(running))));
     return true;
   }
   return false;
 }
 
-// What a work waits for, in words.
-std::string Member::waitText(const BoundSchedule* running) const {
-  if (running == nullptr) return "waiting for a peer to begin the call";
-  const BoundSchedule::Wait wait = running->waiting();
-  const Connection& connection = running->schedule().connections[wait.connection];
-  if (wait.lane == UINT32_MAX)
-    return concat("waiting for rank ", connection.readers.front(), " to stop reading");
-  std::string text = concat("lane ", wait.lane, " step ", wait.step, " piece ", wait.piece, " waits for ");
-  if (wait.place == Place::Receive) return text + concat("data from rank ", connection.from);
-  return text + concat("rank ", connection.readers.front(), " to free a slot");
-}
-
+// A peer that says why on the board is believed first: it speaks there before it tells the root.
 bool Member::peerFailed() {
-  const uint64_t poison = loadAcquire(node_.memory->poison());
-  const std::optional<PeerFailure> reported = reportedFailure();
-  if (reported) {
-    fail(Code::RemoteError,
-         concat("rank ", rank(), ": rank ", reported->rank, " failed: ", reported->reason));
+  const uint64_t poison = loadAcquire(board().poison());
+  if (poison != 0) {
+    const auto code = static_cast<Code>(poison >> 32);
+    const auto culprit = static_cast<uint32_t>(poison) - 1;
+    if (culprit >= node_.nodeRanks.size()) {
+      fail(Code::RemoteError, concat("rank ", rank(), ": a peer gave up on this communicator"));
+      return true;
+    }
+    const std::string words = printable(board().lastWords(static_cast<int>(culprit)));
+    if (code == Code::InvalidUsage)
+      fail(code, words);
+    else
+      fail(code, concat("rank ", rank(), ": rank ", node_.nodeRanks[culprit],
+                        " gave up on this communicator: ", words));
     return true;
   }
-  if (poison == 0) return false;
-  const auto culprit = static_cast<uint32_t>(poison) - 1;
-  const auto peer = culprit < node_.nodeRanks.size() ? node_.nodeRanks[culprit] : -1;
-  fail(static_cast<Code>(poison >> 32) == Code::InvalidUsage ? Code::RemoteError
-                                                             : static_cast<Code>(poison >> 32),
-       concat("rank ", rank(), ": rank ", peer, " gave up on this communicator"));
+  const std::optional<PeerFailure> reported = reportedFailure();
+  if (!reported) return false;
+  fail(Code::RemoteError, concat("rank ", rank(), ": rank ", reported->rank, " failed: ", reported->reason));
+  return true;
+}
+
+// Looks at most every kGoneEvery: a system call for each rank.
+bool Member::peerGone() {
+  const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
+                       std::chrono::steady_clock::now().time_since_epoch())
+                       .count();
+  int64_t last = lookedForGone_.load(std::memory_order_relaxed);
+  if (now < last + kGoneEvery.count() || !lookedForGone_.compare_exchange_strong(last, now)) return false;
+  const int gone = watch_.gone();
+  if (gone < 0) return false;
+  fail(Code::RemoteError,
+       concat("rank ", rank(), ": rank ", gone, " failed: its process is gone without a goodbye"));
   return true;
 }
 
@@ -176,33 +198,10 @@ std::vector<std::string> Member::allGather(const std::string& mine) {
   }
 }
 
-Code Member::asyncError() const {
-  const Code own = failure().code;
-  if (own != Code::Success) return own;
-  const bool peers = loadAcquire(node_.memory->poison()) != 0 || reportedFailure().has_value();
-  return peers ? Code::RemoteError : Code::Success;
-}
-
-// Peers in the same collective by number must have called the same; their boards say what they called. One
-// that said goodbye without having begun this call will never come.
-std::optional<Error> Member::disagreement(const CallDescriptor& mine) const {
-  for (size_t peer = 0; peer < node_.nodeRanks.size(); ++peer) {
-    const int other = node_.nodeRanks[peer];
-    const bool left = hasLeft(other);  // before the look at its last call
-    const CallDescriptor theirs = node_.memory->posted(static_cast<int>(peer));
-    if (theirs.number == mine.number && !(theirs == mine))
-      return Error(Code::InvalidUsage, concat("ranks disagree: rank ", rank(), " called ", describe(mine),
-                                              "; rank ", other, " called ", describe(theirs)));
-    if (left && theirs.number < mine.number)
-      return Error(Code::RemoteError, concat("rank ", rank(), ": rank ", other,
-                                             " destroyed its communicator before ", describe(mine)));
-  }
-  return std::nullopt;
-}
-
-bool Member::hasLeft(int rank) const {
-  const int nodeRank = node_.places[static_cast<size_t>(rank)].nodeRank;
-  return nodeRank >= 0 && loadAcquire(&node_.memory->line(nodeRank).touch.left) != 0;
+Code Member::asyncError() {
+  if (loadAcquire(&failed_) == 0 && !peerFailed() && !peerGone())
+    if (const std::optional<Error> disagreement = watch_.disagreement()) fail(*disagreement);
+  return failure().code;
 }
 
 void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
@@ -212,21 +211,37 @@ void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
     return fail(obstacle->code(), obstacle->what());
   const Connection& connection = running.schedule().connections[failure.connection];
   // A slot of another call: ranks disagree. Of this one: the library is at fault.
-  fail(failure.found.call == running.call() ? Code::InternalError : Code::InvalidUsage,
-       concat("rank ", rank(), ": ", work.text(), ": rank ", connection.from, " sent chunk ",
-              failure.found.chunk, " (", failure.found.bytes, " bytes) where chunk ", failure.expectedChunk,
-              " (", failure.expectedBytes, " bytes) was expected",
-              failure.found.call == running.call() ? "" : ", of another call"));
+  const bool sameCall = failure.found.call == running.call();
+  if (!sameCall && work.descriptor().isPeerCall())
+    return fail(Error(Code::InvalidUsage,
+                      concat("ranks disagree: rank ", rank(), " called ", work.text(), ", ",
+                             peerFingerprintBytes(running.call()), " bytes; rank ", connection.from,
+                             " called send #", peerFingerprintNumber(failure.found.call), ", ",
+                             peerFingerprintBytes(failure.found.call), " bytes")));
+  fail(Error(
+      sameCall ? Code::InternalError : Code::InvalidUsage,
+      concat("rank ", rank(), ": ", work.text(), ": rank ", connection.from, " sent chunk ",
+             failure.found.chunk, " (", failure.found.bytes, " bytes) where chunk ", failure.expectedChunk,
+             " (", failure.expectedBytes, " bytes) was expected", sameCall ? "" : ", of another call")));
 }
 
-void Member::fail(Code code, std::string message) {
+// Of calls that disagree.
+void Member::fail(const Error& error) {
+  fail(error.code(), error.what(), error.code() == Code::InvalidUsage ? Fault::Shared : Fault::Own);
+}
+
+void Member::fail(Code code, std::string message, Fault fault) {
   bool first = false;
   {
     // Together: who comes next finds the failure, and the poison.
     const std::scoped_lock lock(failureMutex_);
     first = failed_ == 0;
-    if (first) failure_ = {code, std::move(message)};
-    compareExchange(node_.memory->poison(), uint64_t{0}, packPoison(nodeRank_, code));
+    if (first) {
+      board().setLastWords(nodeRank_, message);
+      failure_ = {code, std::move(message)};
+    }
+    const Code told = fault == Fault::Own && code == Code::InvalidUsage ? Code::RemoteError : code;
+    compareExchange(board().poison(), uint64_t{0}, packPoison(nodeRank_, told));
     storeRelease(&failed_, 1U);
   }
   fullFence();  // before the look at who touches
@@ -258,8 +273,7 @@ void Member::tellOthers() {
 }
 
 void Member::wakeNode() const {
-  for (size_t peer = 0; peer < node_.nodeRanks.size(); ++peer)
-    wake(node_.memory->line(static_cast<int>(peer)).doorbell);
+  for (size_t peer = 0; peer < node_.nodeRanks.size(); ++peer) wake(board().doorbell(static_cast<int>(peer)));
 }
 
 // Peers of this process may be in the middle of a piece that they read from or write to this rank's buffers.
@@ -268,7 +282,7 @@ void Member::waitUntilUntouched() const {
   for (size_t peer = 0; peer < node_.nodeRanks.size(); ++peer) {
     if (!node_.places[static_cast<size_t>(node_.nodeRanks[peer])].sameProcess) continue;
     if (static_cast<int>(peer) == nodeRank_) continue;
-    while (loadAcquire(&node_.memory->line(static_cast<int>(peer)).touch.touching) != 0) ::sched_yield();
+    while (loadAcquire(&board().touch(static_cast<int>(peer)).touching) != 0) ::sched_yield();
   }
 }
 
@@ -286,6 +300,7 @@ void Member::throwIfFailed() const {
 // ---- life ----
 
 void Member::finalize() {
+  asyncError();  // calls before may have differed
   throwIfFailed();
   if (finalized()) throw Error(Code::InvalidUsage, "the communicator was finalized before");
   storeRelease(&finalized_, 1U);
@@ -294,11 +309,11 @@ void Member::finalize() {
 void Member::requestAbort() {
   aborted_ = true;
   stopBootstrap_->store(true);
-  wake(line().doorbell);
+  wake(*doorbell());
 }
 
 void Member::leave() {
-  storeRelease(&line().touch.left, 1U);
+  storeRelease(&board().touch(nodeRank_).left, 1U);
   wakeNode();
   const std::scoped_lock lock(bootstrapMutex_);
   bootstrap_->leave();

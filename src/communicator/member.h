@@ -18,6 +18,7 @@
 #include "communicator/collective_work.h"
 #include "communicator/communicator.h"
 #include "communicator/node_set_up.h"
+#include "communicator/node_watch.h"
 #include "communicator/peer_work.h"
 #include "communicator/registrations.h"
 #include "communicator/schedule_book.h"
@@ -60,7 +61,7 @@ class Member {
   // How to wait: on the caller's thread, or on one beside it, whose core the caller may need to compute on.
   WaitPolicy waitPolicy(bool besideCaller) const;
   const std::shared_ptr<NodeMemory>& memory() const { return node_.memory; }
-  Doorbell* doorbell() const { return &line().doorbell; }
+  Doorbell* doorbell() const { return &board().doorbell(nodeRank_); }
 
   // Out of band, for set-up that follows init: collective, waits for the others as long as init does.
   std::vector<std::string> allGather(const std::string& mine);
@@ -71,9 +72,9 @@ class Member {
   // ---- for works ----
 
   ScheduleBook& schedules() { return schedules_; }
-  DirectGuard guard() const { return {&line().touch.touching, node_.memory->poison()}; }
+  DirectGuard guard() const { return {&board().touch(nodeRank_).touching, board().poison()}; }
   unsigned char* scratch(uint64_t bytes);
-  void post(const CallDescriptor& call) { node_.memory->post(nodeRank_, call); }
+  NodeWatch& watch() { return watch_; }
 
   // Whether the work must be given up: aborted, poisoned, a dead peer, something in its way. Calls fail()
   // itself.
@@ -82,16 +83,16 @@ class Member {
   // A slot held something else than the work expected, or the communicator was poisoned meanwhile.
   void slotMismatch(MemberWork& work, const BoundSchedule& running);
 
-  // What another rank does instead of the same collective: another one, or it has left. From the boards.
-  std::optional<Error> disagreement(const CallDescriptor& mine) const;
   // Whether any rank of this node has failed.
-  bool poisoned() const { return loadAcquire(node_.memory->poison()) != 0; }
-  // Whether a rank of this node has destroyed its communicator.
-  bool hasLeft(int rank) const;
+  bool poisoned() const { return loadAcquire(board().poison()) != 0; }
+
+  // Whose failure it is. Ranks that called different things are all told the same: InvalidUsage, and why. Of
+  // anything else the others learn who gave up.
+  enum class Fault { Own, Shared };
 
   // The first failure counts: it is kept, and peers are told. Nobody touches this rank's buffers after any.
   // Any thread.
-  void fail(Code code, std::string message);
+  void fail(Code code, std::string message, Fault fault = Fault::Own);
   void failForMemory() noexcept;
 
   // ---- life ----
@@ -101,8 +102,9 @@ class Member {
     std::string message;
   };
   Failure failure() const;
-  // Success, this rank's failure, or RemoteError when a peer failed or died. Any thread.
-  Code asyncError() const;
+  // Success, or what has made the communicator unusable: a failure of this rank or of a peer, a peer's death,
+  // calls that differed. Any thread.
+  Code asyncError();
   void throwIfFailed() const;
 
   void finalize();
@@ -113,13 +115,14 @@ class Member {
 
  private:
   void run(MemberWork& work);
-  RankLine& line() const { return node_.memory->line(nodeRank_); }
+  const Board& board() const { return node_.memory->board(); }
   void wakeNode() const;
   void tellOthers();
   void waitUntilUntouched() const;
   bool peerFailed();
+  bool peerGone();
+  void fail(const Error& error);
   std::optional<PeerFailure> reportedFailure() const;
-  std::string waitText(const BoundSchedule* running) const;
 
   Settings settings_;
   CommConfig config_;
@@ -131,13 +134,16 @@ class Member {
   Registrations registrations_;
   NodeSetUp node_;
   int nodeRank_ = 0;
+  NodeWatch watch_;
   int device_ = 0;
   WaitPolicy waitPolicy_;
   std::vector<unsigned char> scratch_;
-  uint64_t calls_ = 0;                      // collectives issued
+  uint64_t calls_ = 0;                      // collectives issued ...
+  uint64_t history_ = 0;                    // ... and their hash
   std::vector<uint64_t> sends_, receives_;  // point-to-point calls issued, by peer
   Waiter waiter_;
   uint32_t finalized_ = 0;
+  std::atomic<int64_t> lookedForGone_{0};  // when, in milliseconds
 
   mutable std::mutex bootstrapMutex_;  // after init: failure() is also asked from other threads
   uint32_t failed_ = 0;                // 1 once failure_ is set, to be looked at without the mutex

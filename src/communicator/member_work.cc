@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "communicator/describe_call.h"
 #include "communicator/member.h"
 
 namespace topoccl {
@@ -34,6 +35,32 @@ bool MemberWork::stuck(const BoundSchedule* running, std::chrono::milliseconds l
   if (movedAt_ == std::chrono::steady_clock::time_point{} || progress != progress_) movedAt_ = now;
   progress_ = progress;
   return now - movedAt_ >= limit;
+}
+
+std::string MemberWork::text() const {
+  return describe(descriptor_);
+}
+
+WaitEntry MemberWork::waiting(const BoundSchedule* running) const {
+  WaitEntry entry;
+  entry.call = descriptor_;
+  entry.peer = missing_;
+  if (running == nullptr) return entry;
+  const BoundSchedule::Wait wait = running->waiting();
+  entry.peer = wait.peer;
+  entry.what = wait.lane == UINT32_MAX        ? Awaited::Reader
+               : wait.place == Place::Receive ? Awaited::Data
+                                              : Awaited::Slot;
+  entry.lane = wait.lane;
+  entry.step = wait.step;
+  entry.piece = wait.piece;
+  return entry;
+}
+
+OpenSchedule* MemberWork::whenReady(OpenSchedule& schedule) {
+  if (schedule.ready()) return &schedule;
+  missing_ = schedule.missing();
+  return nullptr;
 }
 
 void MemberWork::setBuffers(OpenSchedule& open, uint64_t count, DataType type) {

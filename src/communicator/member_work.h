@@ -10,6 +10,7 @@
 #include "communicator/open_schedule.h"
 #include "executor/driver.h"
 #include "kernels/types.h"
+#include "transport/board.h"
 
 namespace topoccl {
 
@@ -17,14 +18,18 @@ class Member;
 
 class MemberWork : public Work {
  public:
-  explicit MemberWork(Member& member) : member_(&member) {}
+  MemberWork(Member& member, const CallDescriptor& descriptor) : member_(&member), descriptor_(descriptor) {}
 
   BoundSchedule* open() final;
   void failed(const BoundSchedule& running) final;
   bool giveUp(const BoundSchedule* running, bool stalled) final;
 
+  const CallDescriptor& descriptor() const { return descriptor_; }
   // "all_reduce #17 float32 x 1000 sum": how messages name the call.
-  virtual std::string text() const = 0;
+  std::string text() const;
+
+  // What it waits for; `running` is nullptr while it is not open.
+  WaitEntry waiting(const BoundSchedule* running) const;
 
   // What makes it impossible to complete, as far as that can be seen from here; nothing if it may complete.
   // With `stalled` nothing of this rank's calls moves.
@@ -40,11 +45,16 @@ class MemberWork : public Work {
   // The schedule, with `context` filled in; nullptr while a peer has not made its end. Throws Error.
   virtual OpenSchedule* prepare() = 0;
 
+  // Itself when all its connections are there, else nullptr.
+  OpenSchedule* whenReady(OpenSchedule& schedule);
+
   Member& member() const { return *member_; }
   void setBuffers(OpenSchedule& open, uint64_t count, DataType type);
 
  private:
   Member* member_;
+  CallDescriptor descriptor_;
+  int missing_ = -1;                                         // whose end of a connection
   mutable uint64_t progress_ = 0;                            // when stuck() was last asked ...
   mutable std::chrono::steady_clock::time_point movedAt_{};  // ... and when that was new
 };

@@ -160,7 +160,8 @@ NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, const CommCo
     if (failure) throw Error(Code::RemoteError, concat("rank ", failure->rank, " failed: ", failure->reason));
   };
   node.memory = sharedNodeMemory(key, neighbours.processRanks, make, check);
-  bootstrap.barrier();
+  node.memory->enter(node.places[static_cast<size_t>(bootstrap.rank())].nodeRank);
+  bootstrap.barrier();  // all have entered
   return node;
 }
 

@@ -45,8 +45,8 @@ OpenSchedule::OpenSchedule(Schedule schedule, Protocol protocol, SlotPlan slots)
       slots_(slots),
       endpoints_(schedule_.connections.size()) {}
 
-bool OpenSchedule::connect(Connections& connections) {
-  if (bound_) return true;
+void OpenSchedule::connect(Connections& connections) {
+  if (bound_) return;
   // Own rings first: no peer shall wait for ours because we wait for another's.
   if (!announced_) {
     for (size_t i = 0; i < endpoints_.size(); ++i)
@@ -54,9 +54,15 @@ bool OpenSchedule::connect(Connections& connections) {
     announced_ = true;
   }
   for (size_t i = 0; i < endpoints_.size(); ++i)
-    if (endpoints_[i] == nullptr && !connectOne(connections, i)) return false;
+    if (endpoints_[i] == nullptr && !connectOne(connections, i)) return;
   bound_.emplace(std::move(schedule_), std::move(endpoints_));
-  return true;
+}
+
+int OpenSchedule::missing() const {
+  const auto first = std::find(endpoints_.begin(), endpoints_.end(), nullptr);
+  return first == endpoints_.end()
+             ? -1
+             : schedule_.connections[static_cast<size_t>(first - endpoints_.begin())].from;
 }
 
 const ChunkMap& OpenSchedule::chunkMap(uint64_t count, uint32_t elementBytes) {

@@ -35,8 +35,11 @@ class OpenSchedule {
  public:
   OpenSchedule(Schedule schedule, Protocol protocol, SlotPlan slots);
 
-  // Makes and finds connections. True once all are there; then bound() may be used.
-  bool connect(Connections& connections);
+  // Makes and finds connections, until all are there: then it is ready, and bound() may be used.
+  void connect(Connections& connections);
+  bool ready() const { return bound_.has_value(); }
+  // While it isn't: a rank whose end is missing.
+  int missing() const;
 
   BoundSchedule& bound() { return *bound_; }
   const Schedule& schedule() const { return bound_ ? bound_->schedule() : schedule_; }

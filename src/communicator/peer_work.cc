@@ -1,22 +1,26 @@
 #include "communicator/peer_work.h"
 
+#include "communicator/describe_call.h"
 #include "communicator/member.h"
-#include "kernels/mix.h"
 
 namespace topoccl {
 
-PeerWork::PeerWork(Member& member, const PeerCall& call, uint64_t number)
-    : MemberWork(member), call_(call), number_(number) {}
+PeerWork::PeerWork(Member& member, const PeerCall& call, const CallDescriptor& descriptor)
+    : MemberWork(member, descriptor), call_(call) {}
 
 OpenSchedule* PeerWork::prepare() {
   member().throwIfFailed();
-  OpenSchedule* const schedule = member().schedules().open(call_);
+  if (!begun_) {
+    member().watch().begin(descriptor());
+    begun_ = true;
+  }
+  OpenSchedule* const schedule = whenReady(member().schedules().open(call_));
   if (schedule == nullptr) return nullptr;
   setBuffers(*schedule, call_.count, call_.type);
   context.in = static_cast<const unsigned char*>(call_.buffer);
   context.out = static_cast<unsigned char*>(call_.buffer);
   // Types may differ as long as sizes agree.
-  context.call = mix(number_, call_.count * context.elementBytes);
+  context.call = peerFingerprint(descriptor().number, call_.count * context.elementBytes);
   if (member().settings().references) context.referenceBytes = context.offerBytes = kDirectBytes;
   return schedule;
 }
@@ -30,16 +34,11 @@ std::optional<Error> PeerWork::obstacle(const BoundSchedule* running, bool stall
   const uint64_t progress = running == nullptr ? 0 : running->progress() + 1;
   // What the peer did before it left may have come since the last look.
   const bool stands = peerHadLeft_ && progress == progress_;
-  peerHadLeft_ = member().hasLeft(call_.peer);
+  peerHadLeft_ = member().watch().hasLeft(call_.peer);
   progress_ = progress;
   if (!stands) return std::nullopt;
   return Error(Code::RemoteError, concat("rank ", member().rank(), ": rank ", call_.peer,
                                          " destroyed its communicator before ", text(), " was complete"));
-}
-
-std::string PeerWork::text() const {
-  return concat(call_.sends ? "send #" : "recv #", number_, ' ', name(call_.type), " x ", call_.count,
-                call_.sends ? " to rank " : " from rank ", call_.peer);
 }
 
 }  // namespace topoccl

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "communicator/call.h"
 #include "communicator/member_work.h"
@@ -11,17 +10,15 @@ namespace topoccl {
 
 class PeerWork final : public MemberWork {
  public:
-  // `number`: the how-manieth call to this peer in this direction, from 1.
-  PeerWork(Member& member, const PeerCall& call, uint64_t number);
+  PeerWork(Member& member, const PeerCall& call, const CallDescriptor& descriptor);
 
-  std::string text() const override;
   std::optional<Error> obstacle(const BoundSchedule* running, bool stalled) override;
 
  private:
   OpenSchedule* prepare() override;
 
   PeerCall call_;
-  uint64_t number_;
+  bool begun_ = false;
   bool peerHadLeft_ = false;  // when obstacle() was last asked ...
   uint64_t progress_ = 0;     // ... and how far it was
 };

@@ -65,17 +65,17 @@ Choice ScheduleBook::choose(const CollectiveCall& call) const {
   return choice;
 }
 
-OpenSchedule* ScheduleBook::open(const CollectiveCall& call) {
+OpenSchedule& ScheduleBook::open(const CollectiveCall& call) {
   const uint64_t bytes = bytesOf(call);
   if (recent_.schedule != nullptr && recent_.collective == call.collective && recent_.root == call.root &&
       recent_.bytes == bytes)
-    return recent_.schedule;
-  OpenSchedule* const schedule = open(call, choose(call));
-  if (schedule != nullptr) recent_ = {call.collective, call.root, bytes, schedule};
+    return *recent_.schedule;
+  OpenSchedule& schedule = open(call, choose(call));
+  if (schedule.ready()) recent_ = {call.collective, call.root, bytes, &schedule};
   return schedule;
 }
 
-OpenSchedule* ScheduleBook::open(const CollectiveCall& call, const Choice& choice) {
+OpenSchedule& ScheduleBook::open(const CollectiveCall& call, const Choice& choice) {
   std::unique_ptr<OpenSchedule>& entry =
       collectives_[{call.collective, call.root, choice.algorithm, choice.protocol, choice.channels}];
   if (!entry) {
@@ -85,7 +85,8 @@ OpenSchedule* ScheduleBook::open(const CollectiveCall& call, const Choice& choic
         name(choice.algorithm), '/', name(choice.protocol), '/', choice.channels, " with ", slots.slots,
         " slots of ", slots.slotBytes, " bytes");
   }
-  return entry->connect(*connections_) ? entry.get() : nullptr;
+  entry->connect(*connections_);
+  return *entry;
 }
 
 ScheduleBook::Planned ScheduleBook::plan(const CollectiveCall& call, const Choice& choice) const {
@@ -96,13 +97,14 @@ ScheduleBook::Planned ScheduleBook::plan(const CollectiveCall& call, const Choic
   return {std::move(schedule), slots};
 }
 
-OpenSchedule* ScheduleBook::open(const PeerCall& call) {
+OpenSchedule& ScheduleBook::open(const PeerCall& call) {
   std::unique_ptr<OpenSchedule>& entry = peers_[{call.peer, call.sends}];
   if (!entry) {
     auto [schedule, slots] = plan(call);
     entry = std::make_unique<OpenSchedule>(std::move(schedule), kPeerProtocol, slots);
   }
-  return entry->connect(*connections_) ? entry.get() : nullptr;
+  entry->connect(*connections_);
+  return *entry;
 }
 
 // One step. Both ends of a connection to itself are this rank's: a schedule each.

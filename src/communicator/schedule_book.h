@@ -26,9 +26,9 @@ class ScheduleBook {
 
   const RangeTable& table() const { return table_; }
 
-  // The schedule for such a call; nullptr until all its connections are there. Throws Error.
-  OpenSchedule* open(const CollectiveCall& call);
-  OpenSchedule* open(const PeerCall& call);
+  // The schedule for such a call; ready when all its connections are there. Throws Error.
+  OpenSchedule& open(const CollectiveCall& call);
+  OpenSchedule& open(const PeerCall& call);
 
   // What the range table and the settings choose.
   Choice choose(const CollectiveCall& call) const;
@@ -53,7 +53,7 @@ class ScheduleBook {
     OpenSchedule* schedule = nullptr;
   };
 
-  OpenSchedule* open(const CollectiveCall& call, const Choice& choice);
+  OpenSchedule& open(const CollectiveCall& call, const Choice& choice);
   uint64_t bytesOf(const CollectiveCall& call) const;
   Planned plan(const CollectiveCall& call, const Choice& choice) const;
   Planned plan(const PeerCall& call) const;

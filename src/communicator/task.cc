@@ -205,6 +205,7 @@ void Task::endLine(RankWorks& works, bool failed) {
     keep(Error(failure.code, failure.message));
   }
   if (!works.endLine()) return;
+  works.member().watch().moved();
   waiter_.forget(works.doorbell());
   works.letGo();
   const bool last = std::all_of(ranks_.begin(), ranks_.end(),

@@ -131,12 +131,26 @@ BoundSchedule::Wait BoundSchedule::waiting() const {
     const Step& step = schedule_.steps[program.firstStep + cursor.step];
     if (cursor.operand >= step.inputCount + step.outputCount) continue;
     const Operand& operand = schedule_.operands[step.firstOperand + cursor.operand];
-    return {lane, cursor.step, cursor.piece, operand.place, operand.connection};
+    const uint32_t connection = operand.connection;
+    const SlotWriter& writer = endpoints_[connection]->writer;
+    const int peer = operand.place == Place::Receive
+                         ? schedule_.connections[connection].from
+                         : slowestReader(connection, writer.next() + 1 - writer.ring().shape().slots);
+    return {lane, cursor.step, cursor.piece, operand.place, connection, peer};
   }
-  for (const uint32_t i : referencing_)
-    if (!endpoints_[i]->writer.freedUpTo(endpoints_[i]->referencedUpTo)) wait.connection = i;
   wait.place = Place::Send;
+  for (const uint32_t i : referencing_) {
+    if (endpoints_[i]->writer.freedUpTo(endpoints_[i]->referencedUpTo)) continue;
+    wait.connection = i;
+    wait.peer = slowestReader(i, endpoints_[i]->referencedUpTo);
+  }
   return wait;
+}
+
+// A reader that has not freed all messages before `message`.
+int BoundSchedule::slowestReader(uint32_t connection, uint64_t message) const {
+  const std::vector<int>& readers = schedule_.connections[connection].readers;
+  return readers[endpoints_[connection]->writer.slowest(message)];
 }
 
 const Doorbell* BoundSchedule::blocker() const {

@@ -43,14 +43,15 @@ class BoundSchedule {
   uint64_t progress() const;
   uint64_t call() const { return machine_.context().call; }
 
-  // The first thing an unfinished lane waits for; lane is UINT32_MAX when it is peers that still read
-  // this rank's buffers.
+  // The first thing an unfinished lane waits for; lane is UINT32_MAX when it is a peer that still reads this
+  // rank's buffers.
   struct Wait {
     uint32_t lane = UINT32_MAX;
     uint32_t step = 0;
     uint64_t piece = 0;
     Place place = Place::Receive;
     uint32_t connection = 0;
+    int peer = -1;  // rank that must act
   };
   Wait waiting() const;
 
@@ -59,6 +60,7 @@ class BoundSchedule {
 
  private:
   Progress finishing();
+  int slowestReader(uint32_t connection, uint64_t message) const;
   void planOffers();
   void planReferences();
 

@@ -180,6 +180,13 @@ class SlotWriter {
     return true;
   }
 
+  // The first reader that has not, or 0.
+  TOPOCCL_HOST_DEVICE uint32_t slowest(uint64_t message) const {
+    for (uint32_t reader = 0; reader < ring_.shape().readers; ++reader)
+      if (loadAcquire(ring_.freed(reader)) < message) return reader;
+    return 0;
+  }
+
   TOPOCCL_HOST_DEVICE uint64_t next() const { return next_; }
   TOPOCCL_HOST_DEVICE const RingView& ring() const { return ring_; }
 

@@ -40,7 +40,7 @@ bool NodeConnector::connect(const ConnectionPlan& plan, Endpoint& endpoint) {
 }
 
 Doorbell* NodeConnector::bell(int rank) const {
-  return &memory_->line(places_[static_cast<size_t>(rank)].nodeRank).doorbell;
+  return &memory_->board().doorbell(places_[static_cast<size_t>(rank)].nodeRank);
 }
 
 void NodeConnector::setBells(Endpoint& endpoint, const Connection& connection) {

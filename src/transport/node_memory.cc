@@ -1,7 +1,5 @@
 #include "transport/node_memory.h"
 
-#include <bit>
-#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -25,7 +23,7 @@ bool inRegion(uint64_t offset, uint64_t bytes, uint64_t directoryBytes) {
 }
 
 uint64_t boardBytes(int nodeRanks) {
-  return roundUp(kLineBytes + static_cast<uint64_t>(nodeRanks) * sizeof(RankLine), kPageBytes);
+  return roundUp(Board::bytes(nodeRanks), kPageBytes);
 }
 
 }  // namespace
@@ -51,10 +49,8 @@ MemoryFile NodeMemory::make(int nodeRanks, bool shared) {
 }
 
 NodeMemory::NodeMemory(MemoryFile memory, int nodeRanks) : memory_(std::move(memory)), nodeRanks_(nodeRanks) {
-  auto* const base = reinterpret_cast<unsigned char*>(memory_.data());
-  poison_ = reinterpret_cast<uint64_t*>(base);
-  lines_ = reinterpret_cast<RankLine*>(base + kLineBytes);
-  regions_ = base + boardBytes(nodeRanks);
+  board_ = Board(memory_.data(), nodeRanks);
+  regions_ = reinterpret_cast<unsigned char*>(memory_.data()) + boardBytes(nodeRanks);
 }
 
 NodeMemory::Region& NodeMemory::region(int nodeRank) const {
@@ -110,28 +106,12 @@ bool NodeMemory::findRing(int producer, uint64_t key, RingShape shape, RingView&
   return false;
 }
 
-void NodeMemory::post(int nodeRank, const CallDescriptor& call) const {
-  static_assert(sizeof(CallDescriptor) == sizeof(CallLine::words));
-  uint64_t words[3];
-  std::memcpy(words, &call, sizeof(words));
-  CallLine& line = lines_[nodeRank].call;
-  // The number is zero while the rest changes. Release stores keep the order; posted() checks it twice.
-  storeRelease(&line.words[0], uint64_t{0});
-  storeRelease(&line.words[1], words[1]);
-  storeRelease(&line.words[2], words[2]);
-  storeRelease(&line.words[0], words[0]);
+void NodeMemory::enter(int nodeRank) const {
+  memory_.lock(static_cast<size_t>(nodeRank));
 }
 
-CallDescriptor NodeMemory::posted(int nodeRank) const {
-  const CallLine& line = lines_[nodeRank].call;
-  uint64_t words[3];
-  words[0] = loadAcquire(&line.words[0]);
-  words[1] = loadAcquire(&line.words[1]);
-  words[2] = loadAcquire(&line.words[2]);
-  CallDescriptor call;
-  if (loadAcquire(&line.words[0]) != words[0]) return call;
-  std::memcpy(&call, words, sizeof(words));
-  return call;
+bool NodeMemory::present(int nodeRank) const {
+  return memory_.lockedElsewhere(static_cast<size_t>(nodeRank));
 }
 
 }  // namespace topoccl

@@ -1,7 +1,7 @@
-// The memory that the ranks of one node share: a board with a line per rank, and per rank a region in which
-// the rank makes its rings.
+// The memory that the ranks of one node share: a board (board.h), and per rank a region in which the rank
+// makes its rings.
 //
-//   board     poison word | rank lines: doorbell; current call; touching
+//   board
 //   region i  directory of rings | rings of the connections in which node rank i is the producer
 //
 // One memory file per node (anonymous memory where all ranks live in one process): sparse, so that what no
@@ -15,39 +15,10 @@
 #include <cstdint>
 
 #include "base/memory_file.h"
-#include "kernels/doorbell.h"
 #include "kernels/slot_ring.h"
+#include "transport/board.h"
 
 namespace topoccl {
-
-// A call as its rank posted it: what peers compare and print when slots don't match or nothing arrives.
-struct CallDescriptor {
-  uint64_t number = 0;  // of this communicator's collectives, from 1; 0 = none yet
-  uint64_t count = 0;
-  uint8_t collective = 0;
-  uint8_t type = 0;
-  uint8_t op = 0;
-  uint8_t unused = 0;
-  int32_t root = -1;
-
-  bool operator==(const CallDescriptor&) const = default;
-};
-
-// Written by its rank, read by all.
-struct alignas(64) CallLine {
-  uint64_t words[3];
-};
-
-struct alignas(64) TouchLine {
-  uint32_t touching;
-  uint32_t left;  // 1 once the rank has destroyed its communicator
-};
-
-struct RankLine {
-  Doorbell doorbell;
-  CallLine call;
-  TouchLine touch;
-};
 
 // Rings made so far, appended by the region's rank.
 struct DirectoryEntry {
@@ -71,10 +42,13 @@ class NodeMemory {
   NodeMemory(MemoryFile memory, int nodeRanks);
 
   int nodeRanks() const { return nodeRanks_; }
-  RankLine& line(int nodeRank) const { return lines_[nodeRank]; }
+  const Board& board() const { return board_; }
 
-  // 0, or the first failure of any rank: (node rank + 1) | code << 32.
-  uint64_t* poison() const { return poison_; }
+  // A rank of this process is there, until it ends, however it does; and whether that is so of a rank of
+  // another process that was there. Stopped is there. A child that was forked is not: it is another process.
+  // Where the memory is no file, all are. Throw SystemError.
+  void enter(int nodeRank) const;
+  bool present(int nodeRank) const;
 
   // Makes a ring in node rank `producer`'s region and announces it under `key`. Only that rank calls this.
   // Throws SystemError when the region is full, naming sizes.
@@ -84,19 +58,13 @@ class NodeMemory {
   // InternalError when there is one of another shape.
   bool findRing(int producer, uint64_t key, RingShape shape, RingView& ring) const;
 
-  // Posts what `nodeRank` is about to do; reads what another rank posted last. The two may overlap in time:
-  // a torn read gives a number of 0.
-  void post(int nodeRank, const CallDescriptor& call) const;
-  CallDescriptor posted(int nodeRank) const;
-
  private:
   struct Region;
   Region& region(int nodeRank) const;
 
   MemoryFile memory_;
   int nodeRanks_;
-  uint64_t* poison_;
-  RankLine* lines_;
+  Board board_;
   unsigned char* regions_;
 };
 

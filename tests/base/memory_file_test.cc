@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <functional>
 
 #include "base/error.h"
 
@@ -65,6 +67,71 @@ TEST(MemoryFile, AnonymousHasNoDescriptor) {
   MemoryFile moved = std::move(memory);
   EXPECT_FALSE(memory);
   EXPECT_EQ(moved.data()[99'999], std::byte{1});
+}
+
+// ---- locks: who is alive ----
+
+// A process that locks byte 3 of the file and then runs `rest`. Returns when it has locked.
+pid_t locker(const MemoryFile& file, const std::function<void()>& rest) {
+  int ready[2];
+  EXPECT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    file.lock(3);
+    EXPECT_EQ(::write(ready[1], "x", 1), 1);
+    rest();
+    ::_exit(0);
+  }
+  char byte = 0;
+  EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+  ::close(ready[0]);
+  ::close(ready[1]);
+  return child;
+}
+
+void sleepForEver() {
+  for (;;) ::pause();
+}
+
+TEST(MemoryFile, LocksEndWithTheirProcess) {
+  const MemoryFile file = MemoryFile::create(4096, "test");
+  EXPECT_FALSE(file.lockedElsewhere(3));
+  const pid_t child = locker(file, sleepForEver);
+  EXPECT_TRUE(file.lockedElsewhere(3));
+  EXPECT_FALSE(file.lockedElsewhere(2));
+  EXPECT_FALSE(file.lockedElsewhere(4));
+  ::kill(child, SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
+  EXPECT_TRUE(file.lockedElsewhere(3)) << "stopped is not dead";
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_FALSE(file.lockedElsewhere(3));
+}
+
+TEST(MemoryFile, LocksAreNotInherited) {
+  const MemoryFile file = MemoryFile::create(4096, "test");
+  int heir[2];
+  ASSERT_EQ(::pipe2(heir, O_CLOEXEC), 0);
+  const pid_t child = locker(file, [&] {
+    const pid_t grandchild = ::fork();
+    if (grandchild == 0) sleepForEver();
+    EXPECT_EQ(::write(heir[1], &grandchild, sizeof(grandchild)), static_cast<ssize_t>(sizeof(grandchild)));
+  });
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  pid_t grandchild = 0;
+  ASSERT_EQ(::read(heir[0], &grandchild, sizeof(grandchild)), static_cast<ssize_t>(sizeof(grandchild)));
+  EXPECT_FALSE(file.lockedElsewhere(3)) << "a child that holds the file keeps its parent alive";
+  ::kill(grandchild, SIGKILL);
+  ::close(heir[0]);
+  ::close(heir[1]);
+}
+
+TEST(MemoryFile, LocksOfAnonymousMemoryAreNone) {
+  const MemoryFile memory = MemoryFile::anonymous(4096);
+  memory.lock(3);
+  EXPECT_TRUE(memory.lockedElsewhere(3));
 }
 
 }  // namespace

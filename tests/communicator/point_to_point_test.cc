@@ -149,7 +149,7 @@ TEST(PointToPoint, TypesOfTheSameSizeMatch) {
 }
 
 // (Processes: the last error is that of a process.)
-TEST(PointToPoint, AnotherCountThanThePeersIsAnErrorOnBothSides) {
+TEST(PointToPoint, AnotherCountThanThePeersIsToldToBothWithBothCalls) {
   const ncclUniqueId id = newId();
   onProcesses(2, [&](int rank) {
     ncclComm_t comm = nullptr;
@@ -157,9 +157,11 @@ TEST(PointToPoint, AnotherCountThanThePeersIsAnErrorOnBothSides) {
     Words words(400'000);
     const ncclResult_t result = rank == 0 ? ncclSend(words.data(), words.size(), ncclUint32, 1, comm, nullptr)
                                           : ncclRecv(words.data(), 1000, ncclUint32, 0, comm, nullptr);
-    EXPECT_NE(result, ncclSuccess);
-    const std::string named = rank == 0 ? "rank 1 " : "recv #1 uint32 x 1000 from rank 0";
-    EXPECT_NE(lastError().find(named), std::string::npos) << lastError();
+    EXPECT_EQ(result, ncclInvalidUsage);
+    EXPECT_NE(lastError().find("rank 1 called recv #1 uint32 x 1000 from rank 0, 4000 bytes; "
+                               "rank 0 called send #1, 1600000 bytes"),
+              std::string::npos)
+        << lastError();
     EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
     return 0;
   });
@@ -185,7 +187,8 @@ TEST(PointToPoint, AnotherCountToItselfIsAnError) {
   EXPECT_EQ(ncclSend(words.data(), 10, ncclUint32, 0, comm, nullptr), ncclSuccess);
   EXPECT_EQ(ncclRecv(got.data(), 20, ncclUint32, 0, comm, nullptr), ncclSuccess);
   EXPECT_NE(ncclGroupEnd(), ncclSuccess);
-  EXPECT_NE(lastError().find("40 bytes) where chunk 0 (80 bytes) was expected"), std::string::npos)
+  EXPECT_NE(lastError().find("recv #1 uint32 x 20 from rank 0, 80 bytes; rank 0 called send #1, 40 bytes"),
+            std::string::npos)
       << lastError();
   EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
 }

@@ -99,7 +99,7 @@ class Quiet : public testing::TestWithParam<std::tuple<Algorithm, Protocol, Tran
 
     void run(uint64_t call) {
       Work* const works[] = {&work};
-      Doorbell* bells[] = {&node.memory().line(rank).doorbell};
+      Doorbell* bells[] = {&node.memory().board().doorbell(rank)};
       work.renumber(call);
       waiter.reset({UINT32_MAX, 0}, bells, 1);
       WorkQueue queue;

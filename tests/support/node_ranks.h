@@ -93,13 +93,13 @@ class NodeRanks {
     }
     void failed(const BoundSchedule&) override {
       end = End::Failed;
-      storeRelease(node_.memory_->poison(), uint64_t{1});
+      storeRelease(node_.memory_->board().poison(), uint64_t{1});
     }
     bool giveUp(const BoundSchedule*, bool) override {
       const auto patience = node_.options_.patience;
       if (patience.count() != 0 && Clock::now() - begun_ > patience)
-        storeRelease(node_.memory_->poison(), uint64_t{1});
-      if (loadAcquire(node_.memory_->poison()) == 0) return false;
+        storeRelease(node_.memory_->board().poison(), uint64_t{1});
+      if (loadAcquire(node_.memory_->board().poison()) == 0) return false;
       end = End::GaveUp;
       return true;
     }
@@ -129,7 +129,7 @@ class NodeRanks {
       }
       if (in_ != out_ || !schedule.copyInPlace) context.referenceBytes = request_.directBytes;
       context.offerBytes = request_.directBytes;
-      context.guard = {&node_.memory_->line(rank_).touch.touching, node_.memory_->poison()};
+      context.guard = {&node_.memory_->board().touch(rank_).touching, node_.memory_->board().poison()};
     }
 
     NodeRanks& node_;
@@ -149,7 +149,7 @@ class NodeRanks {
 
   // Runs works of one rank in order, on the calling thread.
   void driveRank(int rank, std::span<Work* const> works) {
-    Doorbell* bells[] = {&memory_->line(rank).doorbell};
+    Doorbell* bells[] = {&memory_->board().doorbell(rank)};
     WorkQueue queue;
     queue.works = works;
     Waiter waiter;
@@ -179,7 +179,7 @@ class NodeRanks {
     std::vector<Doorbell*> bells;
     std::vector<WorkQueue> queues(static_cast<size_t>(ranks_));
     for (const auto& work : works) pointers.push_back(work.get());
-    for (int rank = 0; rank < ranks_; ++rank) bells.push_back(&memory_->line(rank).doorbell);
+    for (int rank = 0; rank < ranks_; ++rank) bells.push_back(&memory_->board().doorbell(rank));
     for (size_t r = 0; r < queues.size(); ++r) queues[r].works = {&pointers[r], 1};
     Waiter waiter;
     waiter.reset(options_.waiting, bells.data(), static_cast<uint32_t>(bells.size()));
@@ -217,7 +217,7 @@ class NodeRanks {
     for (int peer = 0; peer < ranks_; ++peer) places.push_back({peer, transport_ != Transport::Shm});
     auto connector = std::make_unique<NodeConnector>(memory_, rank, std::move(places));
     if (transport_ != Transport::Faulty) return connector;
-    return std::make_unique<FaultyConnector>(std::move(connector), rank, &memory_->line(rank).doorbell,
+    return std::make_unique<FaultyConnector>(std::move(connector), rank, &memory_->board().doorbell(rank),
                                              policy_);
   }
 

@@ -22,7 +22,7 @@ class NodeConnectorTest : public testing::Test {
       places.push_back({peer, sameProcess[static_cast<size_t>(peer)]});
     return NodeConnector(memory_, rank, places);
   }
-  Doorbell* bell(int rank) const { return &memory_->line(rank).doorbell; }
+  Doorbell* bell(int rank) const { return &memory_->board().doorbell(rank); }
 
   std::shared_ptr<NodeMemory> memory_ = std::make_shared<NodeMemory>(NodeMemory::make(kRanks, false), kRanks);
   Connection broadcast_{0, {1, 2}, 0, 0};

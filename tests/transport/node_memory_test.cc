@@ -1,5 +1,5 @@
 // Node memory: rings are found by key and shape; memory that others may have scribbled on is never trusted
-// with an address; calls posted on the board are read whole or not at all.
+// with an address; ranks are present as long as their process lives.
 #include "transport/node_memory.h"
 
 #include <gtest/gtest.h>
@@ -192,52 +192,8 @@ TEST(DamagedDirectory, RandomBytesGiveAnErrorOrARingInside) {
   }
 }
 
-// ---- the board ----
-
-// A descriptor whose fields all follow from its number.
-CallDescriptor callOf(uint64_t number) {
-  CallDescriptor call;
-  call.number = number;
-  call.count = mix(number);
-  call.collective = static_cast<uint8_t>(number);
-  call.type = static_cast<uint8_t>(number >> 8);
-  call.op = static_cast<uint8_t>(number >> 16);
-  call.root = static_cast<int32_t>(mix(number) & 0xffff);
-  return call;
-}
-
-TEST(Board, NothingIsPostedAtFirst) {
-  const NodeMemory memory(NodeMemory::make(2, false), 2);
-  EXPECT_EQ(memory.posted(1).number, 0U);
-  memory.post(1, callOf(3));
-  EXPECT_EQ(memory.posted(1), callOf(3));
-  EXPECT_EQ(memory.posted(0).number, 0U);
-}
-
-TEST(Board, CallsAreReadWholeOrNotAtAll) {
-  constexpr uint64_t kCalls = 100'000;
-  const NodeMemory memory(NodeMemory::make(2, false), 2);
-  uint32_t done = 0;
-  std::thread poster([&] {
-    for (uint64_t number = 1; number <= kCalls; ++number) memory.post(1, callOf(number));
-    storeRelease(&done, 1U);
-  });
-  uint64_t torn = 0, backwards = 0, last = 0;
-  while (loadAcquire(&done) == 0) {
-    const CallDescriptor call = memory.posted(1);
-    if (call.number == 0) continue;
-    torn += call == callOf(call.number) ? 0 : 1;
-    backwards += call.number < last ? 1 : 0;
-    last = call.number;
-  }
-  poster.join();
-  EXPECT_EQ(torn, 0U);
-  EXPECT_EQ(backwards, 0U);
-  EXPECT_EQ(memory.posted(1), callOf(kCalls));
-}
-
 // A reader that finds the ring finds it complete, whenever it looks.
-TEST(Board, RingsAppearWhole) {
+TEST(NodeMemory, RingsAppearWhole) {
   constexpr uint64_t kRings = 500;
   NodeMemory memory(NodeMemory::make(1, false), 1);
   std::thread maker([&] {

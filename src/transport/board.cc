@@ -1,0 +1,160 @@
+#include "transport/board.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/sync.h"
+
+namespace topoccl {
+
+namespace {
+
+constexpr uint64_t kLine = 64;
+constexpr size_t kCallWords = sizeof(CallDescriptor) / sizeof(uint64_t);
+constexpr size_t kWaitWords = sizeof(WaitEntry) / sizeof(uint64_t);
+static_assert(sizeof(CallDescriptor) == 32 && sizeof(WaitEntry) == 56);
+
+struct Heading {
+  alignas(kLine) uint64_t poison;
+  alignas(kLine) uint64_t reported;
+};
+
+// Word by word, since others read meanwhile. Releases, so that what marks a change comes before what changes.
+void store(uint64_t* words, const void* value, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t word;
+    std::memcpy(&word, static_cast<const char*>(value) + i * sizeof(word), sizeof(word));
+    storeRelease(&words[i], word);
+  }
+}
+
+void load(void* value, const uint64_t* words, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t word = loadAcquire(&words[i]);
+    std::memcpy(static_cast<char*>(value) + i * sizeof(word), &word, sizeof(word));
+  }
+}
+
+struct SentAndReceived {
+  uint64_t sends;
+  uint64_t receives;
+};
+
+}  // namespace
+
+struct Board::Line {
+  Doorbell doorbell;
+  TouchLine touch;
+  alignas(kLine) uint64_t calls[kHistory][kCallWords];
+  alignas(kLine) uint64_t epoch;  // of the waits; 0 while they change
+  uint64_t lastEpoch;
+  uint64_t beats;
+  uint64_t waitCount;
+  uint64_t waits[kMostWaits][kWaitWords];
+  alignas(kLine) uint64_t words[kWordsBytes / sizeof(uint64_t)];
+};
+
+uint64_t Board::bytes(int nodeRanks) {
+  const auto ranks = static_cast<uint64_t>(nodeRanks);
+  return sizeof(Heading) + ranks * sizeof(Line) + ranks * ranks * sizeof(SentAndReceived);
+}
+
+Board::Board(void* memory, int nodeRanks)
+    : base_(static_cast<unsigned char*>(memory)), nodeRanks_(nodeRanks) {}
+
+Board::Line& Board::line(int nodeRank) const {
+  return reinterpret_cast<Line*>(base_ + sizeof(Heading))[nodeRank];
+}
+Doorbell& Board::doorbell(int nodeRank) const {
+  return line(nodeRank).doorbell;
+}
+TouchLine& Board::touch(int nodeRank) const {
+  return line(nodeRank).touch;
+}
+uint64_t* Board::poison() const {
+  return &reinterpret_cast<Heading*>(base_)->poison;
+}
+uint64_t* Board::reported() const {
+  return &reinterpret_cast<Heading*>(base_)->reported;
+}
+
+uint64_t* Board::begun(int nodeRank, int peer, bool sends) const {
+  auto* const all = reinterpret_cast<SentAndReceived*>(&line(nodeRanks_));
+  SentAndReceived& counts = all[static_cast<int64_t>(nodeRank) * nodeRanks_ + peer];
+  return sends ? &counts.sends : &counts.receives;
+}
+
+// ---- calls ----
+
+void Board::post(int nodeRank, const CallDescriptor& call) const {
+  uint64_t* const words = line(nodeRank).calls[call.number % kHistory];
+  // The number, which is the first word, is zero while the rest changes; posted() looks at it twice.
+  storeRelease(&words[0], uint64_t{0});
+  store(words + 1, reinterpret_cast<const uint64_t*>(&call) + 1, kCallWords - 1);
+  storeRelease(&words[0], call.number);
+}
+
+std::optional<CallDescriptor> Board::posted(int nodeRank, uint64_t number) const {
+  const uint64_t* const words = line(nodeRank).calls[number % kHistory];
+  CallDescriptor call;
+  load(&call, words, kCallWords);
+  if (number == 0 || call.number != number || loadAcquire(&words[0]) != number) return std::nullopt;
+  return call;
+}
+
+CallDescriptor Board::lastPosted(int nodeRank) const {
+  for (int tries = 0; tries < 3; ++tries) {
+    uint64_t newest = 0;
+    for (const auto& words : line(nodeRank).calls) newest = std::max(newest, loadAcquire(&words[0]));
+    // Nothing if it has been overwritten since: there is a newer one.
+    if (const std::optional<CallDescriptor> call = posted(nodeRank, newest)) return *call;
+  }
+  return {};
+}
+
+// ---- waits ----
+
+void Board::postWaits(int nodeRank, const std::vector<WaitEntry>& waits) const {
+  Line& mine = line(nodeRank);
+  storeRelease(&mine.epoch, uint64_t{0});
+  if (waits.empty()) return;
+  const size_t count = std::min(waits.size(), kMostWaits);
+  for (size_t i = 0; i < count; ++i) store(mine.waits[i], &waits[i], kWaitWords);
+  storeRelease(&mine.waitCount, uint64_t{count});
+  storeRelease(&mine.lastEpoch, mine.lastEpoch + 1);
+  storeRelease(&mine.epoch, mine.lastEpoch);
+}
+
+void Board::beat(int nodeRank) const {
+  Line& mine = line(nodeRank);
+  storeRelease(&mine.beats, mine.beats + 1);
+}
+
+RankWaits Board::waits(int nodeRank) const {
+  const Line& theirs = line(nodeRank);
+  RankWaits waits;
+  const uint64_t epoch = loadAcquire(&theirs.epoch);
+  if (epoch == 0) return waits;
+  waits.beats = loadAcquire(&theirs.beats);
+  waits.entries.resize(std::min<uint64_t>(loadAcquire(&theirs.waitCount), kMostWaits));
+  for (size_t i = 0; i < waits.entries.size(); ++i) load(&waits.entries[i], theirs.waits[i], kWaitWords);
+  if (loadAcquire(&theirs.epoch) != epoch) return {};
+  waits.epoch = epoch;
+  return waits;
+}
+
+// ---- last words ----
+
+void Board::setLastWords(int nodeRank, std::string_view words) const {
+  std::array<char, kWordsBytes> text{};
+  std::copy_n(words.begin(), std::min(words.size(), text.size() - 1), text.begin());
+  store(line(nodeRank).words, text.data(), kWordsBytes / sizeof(uint64_t));
+}
+
+std::string Board::lastWords(int nodeRank) const {
+  std::array<char, kWordsBytes> text;
+  load(text.data(), line(nodeRank).words, kWordsBytes / sizeof(uint64_t));
+  return {text.data(), ::strnlen(text.data(), text.size())};
+}
+
+}  // namespace topoccl

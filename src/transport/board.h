@@ -1,0 +1,112 @@
+// What the ranks of a node tell each other without messages: one line each of what they call, what they wait
+// for and why they gave up. Written by its rank, read by all.
+//
+// Readers check what must be whole (a call, a list of waits) and take nothing where it changes under them.
+// The memory is the peers' as well, so nothing read from here is an address, an index or a length unchecked.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/doorbell.h"
+
+namespace topoccl {
+
+// A call as its rank posted it: what peers compare and print when slots don't match or nothing arrives.
+struct CallDescriptor {
+  uint64_t number = 0;   // of this communicator's collectives, or of those to or from this peer, from 1
+  uint64_t history = 0;  // of a collective: hash of it and of all before it; what its slots carry
+  uint64_t count = 0;
+  uint8_t collective = 0;  // a Collective, or one of the two below
+  uint8_t type = 0;
+  uint8_t op = 0;
+  uint8_t unused = 0;
+  int32_t root = -1;  // or peer
+
+  static constexpr uint8_t kSend = 254, kReceive = 255;
+  bool isPeerCall() const { return collective >= kSend; }
+  bool operator==(const CallDescriptor&) const = default;
+};
+
+// What a rank's call waits for.
+enum class Awaited : uint32_t {
+  Connection,  // the peer's end of a connection
+  Data,
+  Slot,    // a free one
+  Reader,  // the peer still reads this rank's buffers
+};
+
+struct WaitEntry {
+  CallDescriptor call;
+  int32_t peer = -1;  // rank
+  Awaited what = Awaited::Connection;
+  uint32_t lane = 0;  // of data and slots, likewise step and piece
+  uint32_t step = 0;
+  uint64_t piece = 0;
+};
+
+// What a rank waits for, all at once: none of its calls has moved for a while.
+struct RankWaits {
+  uint64_t epoch = 0;  // another one for other waits; 0: it doesn't wait, or not for long
+  uint64_t beats = 0;  // how often the rank looked and found them standing, over all epochs
+  std::vector<WaitEntry> entries;
+};
+
+struct alignas(64) TouchLine {
+  uint32_t touching;
+  uint32_t left;  // 1 once the rank has destroyed its communicator
+};
+
+class Board {
+ public:
+  static constexpr uint64_t kHistory = 8;     // calls that can be looked up
+  static constexpr size_t kMostWaits = 8;     // that a rank posts
+  static constexpr size_t kWordsBytes = 512;  // of last words
+
+  static uint64_t bytes(int nodeRanks);
+
+  Board() = default;
+  // Zeroed memory of bytes(nodeRanks), or another rank's board.
+  Board(void* memory, int nodeRanks);
+
+  int nodeRanks() const { return nodeRanks_; }
+  Doorbell& doorbell(int nodeRank) const;
+  TouchLine& touch(int nodeRank) const;
+
+  // 0, or the first failure of any rank: (node rank + 1) | code << 32.
+  uint64_t* poison() const;
+  // Which standstill was reported last: whoever changes it reports.
+  uint64_t* reported() const;
+
+  // A collective that `nodeRank` is about to do. Numbers count up by one.
+  void post(int nodeRank, const CallDescriptor& call) const;
+  // Nothing if it is none of the last kHistory, or changes.
+  std::optional<CallDescriptor> posted(int nodeRank, uint64_t number) const;
+  // The newest; number 0 if there is none, or they come too fast to be read.
+  CallDescriptor lastPosted(int nodeRank) const;
+
+  // How many sends to, or receives from, `peer` (a node rank) have begun.
+  uint64_t* begun(int nodeRank, int peer, bool sends) const;
+
+  // A new epoch of waits; the first kMostWaits are kept. Empty: it waits no more.
+  void postWaits(int nodeRank, const std::vector<WaitEntry>& waits) const;
+  void beat(int nodeRank) const;
+  RankWaits waits(int nodeRank) const;
+
+  // Why a rank gives up: set before it poisons. Cut to kWordsBytes.
+  void setLastWords(int nodeRank, std::string_view words) const;
+  std::string lastWords(int nodeRank) const;
+
+ private:
+  struct Line;
+  Line& line(int nodeRank) const;
+
+  unsigned char* base_ = nullptr;
+  int nodeRanks_ = 0;
+};
+
+}  // namespace topoccl
