@@ -120,7 +120,7 @@ bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool sta
     fail(Code::InvalidUsage, concat("rank ", rank(), ": the communicator was aborted during ", work.text()));
     return true;
   }
-  // First: what peers say of it says less.
+  if (peerFailed()) return true;
   std::optional<Error> obstacle = work.obstacle(running, stalled);
   if (!obstacle && stalled)
     obstacle = watch_.look(work.waiting(running), running == nullptr ? 0 : running->progress());
@@ -129,7 +129,7 @@ bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool sta
     fail(*obstacle);
     return true;
   }
-  if (peerFailed() || (stalled && peerGone())) return true;
+  if (stalled && peerGone()) return true;
   if (settings_.collectiveTimeout.count() > 0 && work.stuck(running, settings_.collectiveTimeout)) {
     fail(Code::RemoteError,
          concat("rank ", rank(), ": ", work.text(), " did not move for ", settings_.collectiveTimeout.count(),
