@@ -316,6 +316,33 @@ TEST(Agreement, IsNotDoubtedWhileRanksAreStopped) {
   waker.join();
 }
 
+// The rank that was stopped still says that it waits for the root, which waits for it.
+TEST(Agreement, IsNotDoubtedWhileAStoppedRankHasNotSeenItsData) {
+  const ncclUniqueId id = newId();
+  SharedValue<std::atomic<pid_t>> waiting;
+  onProcesses(2, [&](int rank) {
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(ncclCommInitRank(&comm, 2, id, rank), ncclSuccess);
+    const Call call{Call::Broadcast, size_t{4} << 20, 0};
+    Buffers buffers(bytesOf(call, 1));
+    if (rank == 1) *waiting = ::getpid();
+    std::thread waker;
+    if (rank == 0) {
+      while (*waiting == 0) ::usleep(1000);
+      ::usleep(1'000'000);  // it has said by now that it waits
+      ::kill(*waiting, SIGSTOP);
+      waker = std::thread([&] {
+        std::this_thread::sleep_for(2s);  // longer than what makes a circle suspicious
+        ::kill(*waiting, SIGCONT);
+      });
+    }
+    EXPECT_EQ(run(call, comm, buffers), ncclSuccess) << lastError();
+    if (waker.joinable()) waker.join();
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+    return 0;
+  });
+}
+
 // A program of collectives and messages that all ranks follow, each with pauses of its own, some of which are
 // longer than what makes a standstill.
 TEST(Agreement, IsNotDoubtedHoweverLateRanksCome) {
