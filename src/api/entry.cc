@@ -111,6 +111,25 @@ ncclResult_t commSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm,
   });
 }
 
+ncclResult_t commShrink(ncclComm_t comm, const int* excludeRanksList, int excludeRanksCount,
+                        ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags) {
+  return guardedInGroup("ncclCommShrink", [&] {
+    checkPointer(newcomm, "newcomm");
+    if (excludeRanksCount < 0)
+      throw Error(Code::InvalidArgument,
+                  concat("excludeRanksCount is ", excludeRanksCount, "; it must be at least 0"));
+    if (excludeRanksCount > 0) checkInput(excludeRanksList, "excludeRanksList");
+    if (shrinkFlags != NCCL_SHRINK_DEFAULT && shrinkFlags != NCCL_SHRINK_ABORT)
+      throw Error(Code::InvalidArgument,
+                  concat("shrinkFlags is ", shrinkFlags,
+                         "; it must be 0 (NCCL_SHRINK_DEFAULT) or 1 (NCCL_SHRINK_ABORT)"));
+    const CommConfig wanted = readConfig(config);
+    checkedCommunicator(comm)->shrink(
+        handles(newcomm), {excludeRanksList, excludeRanksList + excludeRanksCount},
+        shrinkFlags == NCCL_SHRINK_ABORT, config == nullptr ? nullptr : &wanted);
+  });
+}
+
 ncclResult_t commRegister(ncclComm_t comm, void* buff, size_t size, void** handle) {
   return guarded("ncclCommRegister", [&] {
     checkPointer(handle, "handle");

@@ -23,6 +23,8 @@ ncclResult_t commInitRankConfig(ncclComm_t* comm, int nranks, ncclUniqueId commI
 ncclResult_t commInitRankScalable(ncclComm_t* newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
                                   ncclConfig_t* config);
 ncclResult_t commSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
+ncclResult_t commShrink(ncclComm_t comm, const int* excludeRanksList, int excludeRanksCount,
+                        ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags);
 ncclResult_t commRegister(ncclComm_t comm, void* buff, size_t size, void** handle);
 ncclResult_t commDeregister(ncclComm_t comm, void* handle);
 ncclResult_t commInitAll(ncclComm_t* comm, int ndev, const int* devlist);

@@ -28,6 +28,10 @@ TOPOCCL_ENTRY(ncclResult_t, CommInitRankScalable,
 TOPOCCL_ENTRY(ncclResult_t, CommSplit,
               (ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config),
               commSplit(comm, color, key, newcomm, config))
+TOPOCCL_ENTRY(ncclResult_t, CommShrink,
+              (ncclComm_t comm, int* excludeRanksList, int excludeRanksCount, ncclComm_t* newcomm,
+               ncclConfig_t* config, int shrinkFlags),
+              commShrink(comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags))
 TOPOCCL_ENTRY(ncclResult_t, CommRegister, (const ncclComm_t comm, void* buff, size_t size, void** handle),
               commRegister(comm, buff, size, handle))
 TOPOCCL_ENTRY(ncclResult_t, CommDeregister, (const ncclComm_t comm, void* handle),

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "communicator/task_order.h"
@@ -52,6 +53,11 @@ class Communicator {
   // by `key`, then by rank; with kNoColor a rank gets NULL. `config` NULL: this communicator's. Inside a
   // group it is queued, and `out` is written by groupEnd.
   void split(Communicator** out, int color, int key, const CommConfig* config);
+
+  // Collective over the ranks that are not `excluded`: they make up a new communicator, in the same order.
+  // With `aborting` this one's calls are aborted first, whatever state it is in, and afterwards it can only
+  // be destroyed or aborted. Groups and `config` as in split().
+  void shrink(Communicator** out, const std::vector<int>& excluded, bool aborting, const CommConfig* config);
 
   bool dead() const;  // destroy or abort has ended
   [[noreturn]] static void refuseDead();
@@ -132,8 +138,15 @@ class Communicator {
   template <class Call>
   void issue(Operation&& mine, const Call& call, const void* stream);
   std::shared_ptr<HostStream> ownStream();
-  void splitInBackground(Communicator** out, std::shared_ptr<JoiningSplit> joining, int color, int key,
-                         const CommConfig& config, const AbortFlag& abort);
+  // Of this one's ranks; `makeMember` makes none where this rank is not `included`.
+  void makeChild(Communicator** out, MakeMember makeMember, bool included, bool blocking,
+                 const AbortFlag& abort);
+  CommConfig configOr(const CommConfig* config) const;
+  void abortCalls();
+  static std::unique_ptr<Member> memberOfShrink(std::shared_ptr<JoiningSplit> joining,
+                                                const std::vector<int>& remaining, uint64_t number,
+                                                bool aborting, const CommConfig& config,
+                                                const AbortFlag& abort);
   static std::unique_ptr<Member> memberOfSplit(std::shared_ptr<JoiningSplit> joining, int color, int key,
                                                const CommConfig& config, const AbortFlag& abort);
   bool idle() const;  // nothing that was issued is still to run

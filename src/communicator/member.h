@@ -63,6 +63,10 @@ class Member {
   const std::shared_ptr<NodeMemory>& memory() const { return node_.memory; }
   Doorbell* doorbell() const { return &board().doorbell(nodeRank_); }
 
+  int nodeRankOf(int rank) const { return node_.places[static_cast<size_t>(rank)].nodeRank; }
+  // The how-manieth communicator is made of this one's remaining ranks. By the thread that issues.
+  uint64_t nextShrink() { return ++shrinks_; }
+
   // Out of band, for set-up that follows init: collective, waits for the others as long as init does.
   std::vector<std::string> allGather(const std::string& mine);
 
@@ -141,6 +145,7 @@ class Member {
   uint64_t calls_ = 0;                      // collectives issued ...
   uint64_t history_ = 0;                    // ... and their hash
   std::vector<uint64_t> sends_, receives_;  // point-to-point calls issued, by peer
+  uint64_t shrinks_ = 0;
   Waiter waiter_;
   uint32_t finalized_ = 0;
   std::atomic<int64_t> lookedForGone_{0};  // when, in milliseconds

@@ -83,12 +83,15 @@ bool NodeWatch::hasLeft(int rank) const {
   return nodeRank >= 0 && loadAcquire(&board().touch(nodeRank).left) != 0;
 }
 
+bool NodeWatch::isGone(int rank) const {
+  const RankPlace& place = node_.places[static_cast<size_t>(rank)];
+  return place.nodeRank >= 0 && !place.sameProcess && !node_.memory->present(place.nodeRank) &&
+         !hasLeft(rank);  // it says goodbye first
+}
+
 int NodeWatch::gone() const {
-  for (int peer = 0; peer < board().nodeRanks(); ++peer) {
-    const int rank = rankOf(peer);
-    if (node_.places[static_cast<size_t>(rank)].sameProcess || node_.memory->present(peer)) continue;
-    if (!hasLeft(rank)) return rank;  // it says goodbye first
-  }
+  for (const int rank : node_.nodeRanks)
+    if (isGone(rank)) return rank;
   return -1;
 }
 

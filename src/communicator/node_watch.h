@@ -28,7 +28,9 @@ class NodeWatch {
   // Another rank that destroyed its communicator without having begun this collective.
   std::optional<Error> leftBefore(const CallDescriptor& call) const;
   bool hasLeft(int rank) const;
-  // A rank whose process has ended without a goodbye; -1 if all are there. A system call for each other rank.
+  // Whether a rank's process has ended without a goodbye. A system call.
+  bool isGone(int rank) const;
+  // One of which that is so; -1 if all are there.
   int gone() const;
 
   // ---- while calls stand still ----

@@ -16,7 +16,9 @@
 #include "communicator/handle_pool.h"
 #include "communicator/member.h"
 #include "communicator/query.h"
+#include "communicator/shrink.h"
 #include "communicator/split.h"
+#include "communicator/task.h"
 #include "device/local_devices.h"
 #include "kernels/sync.h"
 
@@ -181,36 +183,85 @@ std::unique_ptr<Member> Communicator::memberOfSplit(std::shared_ptr<JoiningSplit
   return std::make_unique<Member>(std::move(bootstrap), abort, settings, config, device);
 }
 
+std::unique_ptr<Member> Communicator::memberOfShrink(std::shared_ptr<JoiningSplit> joining,
+                                                     const std::vector<int>& remaining, uint64_t number,
+                                                     bool aborting, const CommConfig& config,
+                                                     const AbortFlag& abort) {
+  Member& parent = joining->awaitTurn();
+  const Settings settings = parent.settings();
+  const Wait wait{Deadline::in(settings.initTimeout), abort.get()};
+  const SplitPart part = joinShrink(parent, remaining, number, !aborting, wait);
+  const int device = parent.device();
+  joining.reset();
+  auto bootstrap = connectBootstrap(part.id, part.ranks, part.rank, settings, abort.get());
+  return std::make_unique<Member>(std::move(bootstrap), abort, settings, config, device);
+}
+
+CommConfig Communicator::configOr(const CommConfig* config) const {
+  if (config != nullptr) return *config;
+  const Query query(*this);
+  return member_->config();
+}
+
 void Communicator::split(Communicator** out, int color, int key, const CommConfig* config) {
-  const CommConfig wanted = config != nullptr ? *config : [this] {
-    const Query query(*this);
-    return member_->config();
-  }();
+  const CommConfig wanted = configOr(config);
   const AbortFlag abort = newAbortFlag();
   auto run = [=, this] {
     *out = nullptr;
     auto joining = std::make_shared<JoiningSplit>(*this);  // std::function wants copyable captures
     joining->parent().throwIfUnusable();
-    if (wanted.blocking == 0) return splitInBackground(out, std::move(joining), color, key, wanted, abort);
-    auto member = memberOfSplit(std::move(joining), color, key, wanted, abort);
-    if (member) *out = HandlePool::instance().take(std::move(member));
+    auto makeMember = [=, joining = std::move(joining)]() mutable {
+      return memberOfSplit(std::move(joining), color, key, wanted, abort);
+    };
+    makeChild(out, std::move(makeMember), color != kNoColor, wanted.blocking != 0, abort);
   };
   if (group::open()) return group::addInit(std::move(run), abort, this);
   run();
 }
 
-void Communicator::splitInBackground(Communicator** out, std::shared_ptr<JoiningSplit> joining, int color,
-                                     int key, const CommConfig& config, const AbortFlag& abort) {
+void Communicator::shrink(Communicator** out, const std::vector<int>& excluded, bool aborting,
+                          const CommConfig* config) {
+  const CommConfig wanted = configOr(config);
+  const std::vector<int> remaining = remainingRanks(ranks(), rank(), excluded);
+  const AbortFlag abort = newAbortFlag();
+  auto run = [=, this] {
+    *out = nullptr;
+    if (aborting) abortCalls();
+    auto joining = std::make_shared<JoiningSplit>(*this);
+    if (!aborting) joining->parent().throwIfUnusable();
+    const uint64_t number = joining->parent().nextShrink();
+    auto makeMember = [=, joining = std::move(joining)]() mutable {
+      return memberOfShrink(std::move(joining), remaining, number, aborting, wanted, abort);
+    };
+    makeChild(out, std::move(makeMember), true, wanted.blocking != 0, abort);
+  };
+  if (group::open()) return group::addInit(std::move(run), abort, this);
+  run();
+}
+
+void Communicator::makeChild(Communicator** out, MakeMember makeMember, bool included, bool blocking,
+                             const AbortFlag& abort) {
+  if (blocking) {
+    auto member = makeMember();
+    if (member) *out = HandlePool::instance().take(std::move(member));
+    return;
+  }
   fetchAdd(&splitting_, 1U);
   // Until all copies of what is to be done are gone: when the new communicator's state has been set.
   const std::shared_ptr<uint32_t> done(&splitting_, [](uint32_t* splitting) { fetchAdd(splitting, ~0U); });
-  auto makeMember = [=, joining = std::move(joining)]() mutable {
-    static_cast<void>(done);
-    return memberOfSplit(std::move(joining), color, key, config, abort);
-  };
-  if (color != kNoColor) return make(out, false, abort, std::move(makeMember));
-  startServiceThread("topoccl-split", std::move(makeMember));
+  auto make = [done, makeMember = std::move(makeMember)] { return makeMember(); };
+  if (included) return this->make(out, false, abort, std::move(make));
+  startServiceThread("topoccl-split", std::move(make));
   throw Error(Code::InProgress, "the split is in progress");
+}
+
+// As abort() does, but the handle lives on.
+void Communicator::abortCalls() {
+  const Query query(*this);
+  member_->requestAbort();
+  Task::drop(*this);
+  member_->fail(Code::InvalidUsage,
+                concat("rank ", member_->rank(), ": the communicator was aborted (NCCL_SHRINK_ABORT)"));
 }
 
 // Of one that is still being set up, its thread does the rest: it notices within a wait's slice, or, where it

@@ -12,7 +12,8 @@ namespace {
 constexpr uint64_t kLine = 64;
 constexpr size_t kCallWords = sizeof(CallDescriptor) / sizeof(uint64_t);
 constexpr size_t kWaitWords = sizeof(WaitEntry) / sizeof(uint64_t);
-static_assert(sizeof(CallDescriptor) == 32 && sizeof(WaitEntry) == 56);
+constexpr size_t kInvitationWords = sizeof(Invitation) / sizeof(uint64_t);
+static_assert(sizeof(CallDescriptor) == 32 && sizeof(WaitEntry) == 56 && sizeof(Invitation) == 152);
 
 struct Heading {
   alignas(kLine) uint64_t poison;
@@ -35,6 +36,22 @@ void load(void* value, const uint64_t* words, size_t count) {
   }
 }
 
+// Of things whose first word is a number: it is zero while the rest changes, and looked at twice.
+template <class T>
+void storeNumbered(uint64_t* words, const T& value) {
+  storeRelease(&words[0], uint64_t{0});
+  store(words + 1, reinterpret_cast<const uint64_t*>(&value) + 1, sizeof(T) / sizeof(uint64_t) - 1);
+  storeRelease(&words[0], value.number);
+}
+
+template <class T>
+std::optional<T> loadNumbered(const uint64_t* words, uint64_t number) {
+  T value;
+  load(&value, words, sizeof(T) / sizeof(uint64_t));
+  if (number == 0 || value.number != number || loadAcquire(&words[0]) != number) return std::nullopt;
+  return value;
+}
+
 struct SentAndReceived {
   uint64_t sends;
   uint64_t receives;
@@ -51,6 +68,7 @@ struct Board::Line {
   uint64_t beats;
   uint64_t waitCount;
   uint64_t waits[kMostWaits][kWaitWords];
+  alignas(kLine) uint64_t invitations[2][kInvitationWords];
   alignas(kLine) uint64_t words[kWordsBytes / sizeof(uint64_t)];
 };
 
@@ -87,19 +105,11 @@ uint64_t* Board::begun(int nodeRank, int peer, bool sends) const {
 // ---- calls ----
 
 void Board::post(int nodeRank, const CallDescriptor& call) const {
-  uint64_t* const words = line(nodeRank).calls[call.number % kHistory];
-  // The number, which is the first word, is zero while the rest changes; posted() looks at it twice.
-  storeRelease(&words[0], uint64_t{0});
-  store(words + 1, reinterpret_cast<const uint64_t*>(&call) + 1, kCallWords - 1);
-  storeRelease(&words[0], call.number);
+  storeNumbered(line(nodeRank).calls[call.number % kHistory], call);
 }
 
 std::optional<CallDescriptor> Board::posted(int nodeRank, uint64_t number) const {
-  const uint64_t* const words = line(nodeRank).calls[number % kHistory];
-  CallDescriptor call;
-  load(&call, words, kCallWords);
-  if (number == 0 || call.number != number || loadAcquire(&words[0]) != number) return std::nullopt;
-  return call;
+  return loadNumbered<CallDescriptor>(line(nodeRank).calls[number % kHistory], number);
 }
 
 CallDescriptor Board::lastPosted(int nodeRank) const {
@@ -143,7 +153,15 @@ RankWaits Board::waits(int nodeRank) const {
   return waits;
 }
 
-// ---- last words ----
+// ---- invitations and last words ----
+
+void Board::invite(int nodeRank, const Invitation& invitation) const {
+  storeNumbered(line(nodeRank).invitations[invitation.number % 2], invitation);
+}
+
+std::optional<Invitation> Board::invitation(int nodeRank, uint64_t number) const {
+  return loadNumbered<Invitation>(line(nodeRank).invitations[number % 2], number);
+}
 
 void Board::setLastWords(int nodeRank, std::string_view words) const {
   std::array<char, kWordsBytes> text{};

@@ -56,6 +56,17 @@ struct RankWaits {
   std::vector<WaitEntry> entries;
 };
 
+// A rank's part in making a communicator of some of this one's ranks, without those that it excludes: they
+// may be dead, and so may be whoever else could carry messages.
+struct Invitation {
+  enum Kind : uint64_t { None, Joins, Invites, Fails };  // invites: `text` is an id; fails: why there is none
+
+  uint64_t number = 0;   // the how-manieth time
+  uint64_t members = 0;  // hash of the ranks that it thinks take part
+  uint64_t kind = None;
+  std::array<char, 128> text{};
+};
+
 struct alignas(64) TouchLine {
   uint32_t touching;
   uint32_t left;  // 1 once the rank has destroyed its communicator
@@ -96,6 +107,11 @@ class Board {
   void postWaits(int nodeRank, const std::vector<WaitEntry>& waits) const;
   void beat(int nodeRank) const;
   RankWaits waits(int nodeRank) const;
+
+  // Of the last two numbers both can be read.
+  void invite(int nodeRank, const Invitation& invitation) const;
+  // Nothing where there is none of that number, or it changes.
+  std::optional<Invitation> invitation(int nodeRank, uint64_t number) const;
 
   // Why a rank gives up: set before it poisons. Cut to kWordsBytes.
   void setLastWords(int nodeRank, std::string_view words) const;
