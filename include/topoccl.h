@@ -18,6 +18,22 @@ extern "C" {
 /* "TopoCCL 0.1.0 (NCCL 2.32.3 interface)". Static text, never NULL. */
 const char* topocclGetVersionString(void);
 
+/* How long a communicator waits, in seconds. Negative: as the environment says. */
+typedef struct {
+  size_t size;       /* of this structure */
+  double init;       /* init, and splits and shrinks of it, for other ranks (TOPOCCL_INIT_TIMEOUT); not 0 */
+  double collective; /* a call that doesn't move, until it fails (TOPOCCL_COLLECTIVE_TIMEOUT); 0: for ever */
+  double report;     /* until one report says who waits for whom (TOPOCCL_REPORT_AFTER); 0: never */
+} topocclDeadlines_t;
+
+#define TOPOCCL_DEADLINES_INITIALIZER {sizeof(topocclDeadlines_t), -1.0, -1.0, -1.0}
+
+/* As ncclCommInitRankConfig, with deadlines of its own; config and deadlines may be NULL. Communicators that are
+ * made of this one inherit them. Ranks may have different ones. Errors: additionally ncclInvalidArgument for
+ * deadlines that are not made by TOPOCCL_DEADLINES_INITIALIZER or out of range (up to a week). */
+ncclResult_t topocclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
+                                 ncclConfig_t* config, const topocclDeadlines_t* deadlines);
+
 typedef enum {
   topocclDeviceCpu = 0, /* one CPU core */
   topocclDeviceCuda = 1 /* one GPU */

@@ -1,11 +1,16 @@
 // The topoccl* functions of topoccl.h.
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/all_to_all_v.h"
+#include "api/announce.h"
 #include "api/arguments.h"
+#include "api/config.h"
 #include "api/guard.h"
 #include "communicator/call.h"
 #include "communicator/communicator.h"
@@ -48,11 +53,47 @@ topocclPlan_t toPublic(const CallPlan& plan) {
   return result;
 }
 
+// Of a member; negative: not given.
+std::optional<std::chrono::milliseconds> readDeadline(const char* member, double seconds, double least) {
+  constexpr double kMost = 7 * 24 * 3600;
+  if (seconds < 0) return std::nullopt;
+  if (!(seconds >= least && seconds <= kMost))
+    throw Error(Code::InvalidArgument,
+                concat("deadlines->", member, " is ", seconds, " seconds; it must be in ", least, "..", kMost,
+                       ", or negative for the environment's"));
+  return std::chrono::milliseconds(std::llround(seconds * 1000));
+}
+
+Deadlines readDeadlines(const topocclDeadlines_t* deadlines) {
+  Deadlines result;
+  if (deadlines == nullptr) return result;
+  if (deadlines->size != sizeof(*deadlines))
+    throw Error(Code::InvalidArgument,
+                concat("deadlines->size is ", deadlines->size, "; it must be ", sizeof(*deadlines),
+                       ", as set by TOPOCCL_DEADLINES_INITIALIZER"));
+  result.init = readDeadline("init", deadlines->init, 0.001);
+  result.collective = readDeadline("collective", deadlines->collective, 0);
+  result.report = readDeadline("report", deadlines->report, 0);
+  return result;
+}
+
 }  // namespace
 }  // namespace topoccl::api
 
 using namespace topoccl;
 using namespace topoccl::api;
+
+TOPOCCL_EXPORT ncclResult_t topocclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
+                                                ncclConfig_t* config, const topocclDeadlines_t* deadlines) {
+  return guardedInGroup("topocclCommInitRank", [&] {
+    checkPointer(comm, "comm");
+    checkRankCount(nranks);
+    announce(rank);
+    CommConfig wanted = readConfig(config);
+    wanted.deadlines = readDeadlines(deadlines);
+    Communicator::initRank(reinterpret_cast<Communicator**>(comm), nranks, commId.internal, rank, wanted);
+  });
+}
 
 TOPOCCL_EXPORT const char* topocclGetVersionString(void) {
   return "TopoCCL " TOPOCCL_VERSION " (NCCL 2.32.3 interface)";

@@ -7,10 +7,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,11 +28,17 @@ class Member;
 struct CollectiveCall;
 struct PeerCall;
 
+// Instead of what the environment says; likewise for communicators that are made of this one.
+struct Deadlines {
+  std::optional<std::chrono::milliseconds> init, collective, report;
+};
+
 struct CommConfig {
   int blocking = 1;
   std::string name;     // for logs; may be empty
   int minChannels = 0;  // 0: not set
   int maxChannels = 0;  // 0: not set
+  Deadlines deadlines{};
 };
 
 // How a collective of a given size runs; becomes topocclPlan_t.

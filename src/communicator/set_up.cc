@@ -26,8 +26,11 @@ namespace topoccl {
 
 namespace {
 
-Settings currentSettings() {
+Settings currentSettings(const Deadlines& deadlines = {}) {
   Settings settings = readSettings();
+  settings.initTimeout = deadlines.init.value_or(settings.initTimeout);
+  settings.collectiveTimeout = deadlines.collective.value_or(settings.collectiveTimeout);
+  settings.reportAfter = deadlines.report.value_or(settings.reportAfter);
   if (settings.device == DeviceChoice::Cuda)
     throw Error(Code::InvalidUsage, "TOPOCCL_DEVICE=cuda: this build has no CUDA device; use auto or cpu");
   return settings;
@@ -66,7 +69,7 @@ void Communicator::initRank(Communicator** out, int ranks, const void* id128, in
   const Member::AbortFlag abort = newAbortFlag();
   auto init = [=] {
     make(out, config.blocking != 0, abort, [=] {
-      const Settings settings = currentSettings();
+      const Settings settings = currentSettings(config.deadlines);
       auto bootstrap = connectAs(id, ranks, rank, settings, abort.get());
       return std::make_unique<Member>(std::move(bootstrap), abort, settings, config, -1);
     });
