@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "base/error.h"
+#include "base/fork_safety.h"
 
 namespace topoccl {
 
@@ -76,6 +77,12 @@ const std::vector<AlgorithmRow>& algorithmRows() {
   };
   return kRows;
 }
+
+namespace {
+
+const ForkHook kHook([] { algorithmRows(); });
+
+}  // namespace
 
 const AlgorithmRow& row(Collective collective, Algorithm algorithm) {
   for (const AlgorithmRow& row : algorithmRows())

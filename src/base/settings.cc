@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/fork_safety.h"
 #include "base/logging.h"
 
 namespace topoccl {
@@ -128,6 +129,12 @@ const std::vector<SettingRow>& settingRows() {
   };
   return rows;
 }
+
+namespace {
+
+const ForkHook kHook([] { settingRows(); });
+
+}  // namespace
 
 Settings readSettings(const Environment& environment) {
   Settings settings;

@@ -279,8 +279,11 @@ void Root::flush(int id, Peer& peer) {
 }
 
 void Root::drop(int id, const std::string& why) {
-  // Closing takes the socket out of the epoll set.
-  if (peers_.erase(id) == 0) return;
+  const auto found = peers_.find(id);
+  if (found == peers_.end()) return;
+  // Closing alone would not take it out while a process that was forked still has a copy.
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.socket.get(), nullptr);
+  peers_.erase(found);
   strangers_.erase(id);
   session_.onClosed(id, why);
 }

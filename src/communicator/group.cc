@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fork_safety.h"
 #include "base/signals.h"
 
 namespace topoccl {
@@ -27,10 +28,13 @@ struct PendingGroup {
   std::vector<IssuedCall> calls;
   std::optional<Error> refused;
   bool outOfMemory = false;  // refused too
+  uint32_t generation = processGeneration();
 };
 
+// A fork's child begins without the groups of its parent, whose calls are left alone.
 PendingGroup& current() {
   thread_local PendingGroup group;
+  if (group.generation != processGeneration()) new (&group) PendingGroup;
   return group;
 }
 
