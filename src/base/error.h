@@ -40,7 +40,8 @@ std::string concat(const Parts&... parts) {
   return text.str();
 }
 
-// Throws SystemError with "WHAT: <text of errno>". `error` is an errno value.
+// Throws SystemError with "WHAT: <text of errno>", and the limit behind it (limits.h). `error` is an errno
+// value.
 [[noreturn]] void throwSystemError(const std::string& what, int error);
 
 }  // namespace topoccl

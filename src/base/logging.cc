@@ -14,6 +14,7 @@
 
 #include "base/fork_safety.h"
 #include "base/host_identity.h"
+#include "base/signals.h"
 
 namespace topoccl {
 namespace {
@@ -167,6 +168,7 @@ void Logger::stayOpen() {
 void Logger::write(const LogPoint& point, const std::string& text) const {
   const int saved = errno;
   const std::string line = format(point, text);
+  const WriteSignalsKept kept;
   for (size_t done = 0; done < line.size();) {
     const ssize_t written = ::write(target_, line.data() + done, line.size() - done);
     if (written < 0 && errno == EINTR) continue;

@@ -9,9 +9,12 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <system_error>
+#include <utility>
 
 #include "base/host_identity.h"
 #include "base/interfaces.h"
+#include "base/limits.h"
 #include "base/logging.h"
 #include "bootstrap/frame.h"
 #include "bootstrap/handshake.h"
@@ -84,7 +87,7 @@ class Root {
   int timeoutMilliseconds() const;
   void acceptSome();
   bool makeRoom();
-  void pauseAccepting();
+  void pauseAccepting(int error);
   void resumeAccepting();
   void onEvent(int id, uint32_t events);
   bool receive(Peer& peer);
@@ -106,6 +109,7 @@ class Root {
   const size_t strangersLimit_ = strangersLimit();
   int nextId_ = 1;
   Deadline acceptAgain_ = Deadline::never();
+  bool obstructed_ = false;
   std::string buffer_ = std::string(kReadBytes, '\0');
 };
 
@@ -173,9 +177,10 @@ void Root::acceptSome() {
     if (!socket) {
       if (error == EAGAIN || error == EWOULDBLOCK) return;
       if (error == ECONNABORTED || error == EPROTO || error == EINTR) continue;  // it died while it waited
-      if (!makeRoom()) return pauseAccepting();
+      if (!makeRoom()) return pauseAccepting(error);
       continue;
     }
+    if (std::exchange(obstructed_, false)) session_.noteObstacle("");
     while (strangers_.size() >= strangersLimit_ && makeRoom()) {
     }
     const int id = nextId_++;
@@ -199,7 +204,15 @@ bool Root::makeRoom() {
 }
 
 // No descriptors or memory, and no stranger to take them from: try later rather than at once for ever.
-void Root::pauseAccepting() {
+void Root::pauseAccepting(int error) {
+  if (!obstructed_) {
+    const std::string why =
+        concat("the root (process ", ::getpid(),
+               ") can't accept connections: ", std::generic_category().message(error), limitBehind(error));
+    session_.noteObstacle("; " + why);
+    log(Level::Warn, Subsystem::Bootstrap, why);
+  }
+  obstructed_ = true;
   watch(EPOLL_CTL_DEL, listener_.get(), kListener, 0);
   acceptAgain_ = Deadline::in(kAcceptPause);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/fork_safety.h"
+#include "base/limits.h"
 #include "base/signals.h"
 
 namespace topoccl {
@@ -91,9 +92,9 @@ bool runInits(const std::vector<Init>& inits) {
         }
       });
   } catch (const std::exception& error) {
-    first =
-        std::make_exception_ptr(Error(Code::SystemError, concat("cannot start thread ", threads.size() + 1,
-                                                                " of ", lines.size(), ": ", error.what())));
+    first = std::make_exception_ptr(
+        Error(Code::SystemError, concat("cannot start thread ", threads.size() + 1, " of ", lines.size(),
+                                        ": ", error.what(), limitOfThreads())));
     for (const Init& init : inits) init.abort->store(true);
   }
   threads.clear();  // joins
