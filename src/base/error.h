@@ -31,11 +31,16 @@ class Error : public std::runtime_error {
   Code code_;
 };
 
-// Joins its arguments as `operator<<` prints them, whatever the program's global locale is.
+// A text that does not depend on the program's global locale.
+class TextStream : public std::ostringstream {
+ public:
+  TextStream() { imbue(std::locale::classic()); }
+};
+
+// Joins its arguments as `operator<<` prints them.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
-  std::ostringstream text;
-  text.imbue(std::locale::classic());
+  TextStream text;
   (text << ... << parts);
   return text.str();
 }

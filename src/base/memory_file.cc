@@ -36,6 +36,7 @@ Descriptor makeFile(const std::string& name) {
 // What the system could give without killing anybody; SIZE_MAX where it does not say.
 size_t availableBytes() {
   std::istringstream file(readSystemFile("/proc/meminfo"));
+  file.imbue(std::locale::classic());
   size_t kibibytes = 0;
   bool known = false;
   for (std::string name, unit; file >> name;) {
