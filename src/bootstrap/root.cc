@@ -87,7 +87,8 @@ class Root {
   int timeoutMilliseconds() const;
   void acceptSome();
   bool makeRoom();
-  void pauseAccepting(int error);
+  void noteObstacle(int error);
+  void pauseAccepting();
   void resumeAccepting();
   void onEvent(int id, uint32_t events);
   bool receive(Peer& peer);
@@ -177,10 +178,10 @@ void Root::acceptSome() {
     if (!socket) {
       if (error == EAGAIN || error == EWOULDBLOCK) return;
       if (error == ECONNABORTED || error == EPROTO || error == EINTR) continue;  // it died while it waited
-      if (!makeRoom()) return pauseAccepting(error);
+      noteObstacle(error);
+      if (!makeRoom()) return pauseAccepting();
       continue;
     }
-    if (std::exchange(obstructed_, false)) session_.noteObstacle("");
     while (strangers_.size() >= strangersLimit_ && makeRoom()) {
     }
     const int id = nextId_++;
@@ -203,16 +204,17 @@ bool Root::makeRoom() {
   return true;
 }
 
+// It may pass, or be why ranks will be missing.
+void Root::noteObstacle(int error) {
+  if (std::exchange(obstructed_, true)) return;
+  const std::string why = concat("the root (process ", ::getpid(), ") could not accept all connections: ",
+                                 std::generic_category().message(error), limitBehind(error));
+  session_.noteObstacle("; " + why);
+  log(Level::Warn, Subsystem::Bootstrap, why);
+}
+
 // No descriptors or memory, and no stranger to take them from: try later rather than at once for ever.
-void Root::pauseAccepting(int error) {
-  if (!obstructed_) {
-    const std::string why =
-        concat("the root (process ", ::getpid(),
-               ") can't accept connections: ", std::generic_category().message(error), limitBehind(error));
-    session_.noteObstacle("; " + why);
-    log(Level::Warn, Subsystem::Bootstrap, why);
-  }
-  obstructed_ = true;
+void Root::pauseAccepting() {
   watch(EPOLL_CTL_DEL, listener_.get(), kListener, 0);
   acceptAgain_ = Deadline::in(kAcceptPause);
 }

@@ -34,7 +34,7 @@ class Session {
   void onFrame(int connection, uint32_t claimedRank, const Frame& frame, Time now);
   void onClosed(int connection, const std::string& why);
   void onTick(Time now);
-  // Why others may be unable to join, if they stay away; "" when they can again.
+  // Why others may have been unable to join, if they stay away.
   void noteObstacle(std::string why) { obstacle_ = std::move(why); }
 
   // When onTick has something to do.

@@ -5,16 +5,21 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string>
 
 #include "support/deny_call.h"
 
@@ -50,6 +55,24 @@ inline bool noProc() {
 inline bool readOnlyRoot() {
   return ownMounts() && ::mount("none", "/", nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) == 0 &&
          hide("/tmp", "size=4k", MS_RDONLY);
+}
+
+// ---- network ----
+
+// A network with nothing but a loopback interface, where so many connections at most wait to be accepted.
+inline bool ownNetwork(int queue) {
+  if (::unshare(CLONE_NEWNET) != 0) return false;
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq loopback{};
+  std::strcpy(loopback.ifr_name, "lo");
+  loopback.ifr_flags = IFF_UP | IFF_RUNNING;
+  const bool up = ::ioctl(socket, SIOCSIFFLAGS, &loopback) == 0;
+  ::close(socket);
+  const int setting = ::open("/proc/sys/net/core/somaxconn", O_WRONLY | O_CLOEXEC);
+  const std::string text = std::to_string(queue);
+  const bool set = ::write(setting, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  ::close(setting);
+  return up && set;
 }
 
 // ---- limits ----
