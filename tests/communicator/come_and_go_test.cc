@@ -157,6 +157,21 @@ TEST(ComeAndGo, OfTwoProcessesLeavesNothing) {
   });
 }
 
+// ---- in a crowd ----
+
+TEST(ComeAndGo, HundredsOfRanksInit) {
+  const int ranks = reduced() ? 64 : 256;
+  {
+    const Comms comms(ranks);
+    onThreads(ranks, [&](int rank) { expectSum(comms[rank], ranks, rank, 10); });
+  }
+  const ncclUniqueId id = newId();
+  onThreads(ranks, [&](int rank) {
+    const Comm comm(id, ranks, rank);
+    expectSum(comm, ranks, rank, 10);
+  });
+}
+
 // ---- by force ----
 
 std::set<std::string> namesIn(const char* folder) {
