@@ -39,8 +39,17 @@ void ForkHook::enlist(ForkHook& hook) noexcept {
 }
 
 void ForkHook::prepareAll() {
+  makeAll();
   for (const ForkHook* hook = first; hook != nullptr; hook = hook->next_)
-    if (hook->prepare_ != nullptr) hook->prepare_();
+    if (hook->level_ != Level::First) hook->prepare_();
+}
+
+void ForkHook::makeAll() {
+  for (const ForkHook* hook = first; hook != nullptr && hook->level_ == Level::First; hook = hook->next_)
+    try {
+      hook->prepare_();
+    } catch (const std::exception&) {  // told when it is needed
+    }
 }
 
 void ForkHook::releaseAll() {

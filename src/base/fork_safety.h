@@ -30,7 +30,7 @@ class ForkHook {
   enum class Level : uint8_t { First, Outer, Middle, Inner };
 
   // `prepare` runs before a fork, `release` after it in the parent and in the child, `renew` in the child
-  // before that. None may throw; each may be nullptr.
+  // before that. None may throw; the last two may be nullptr.
   ForkHook(Level level, Function prepare, Function release, Function renew) noexcept;
   ForkHook(const ForkHook&) = delete;
   ForkHook& operator=(const ForkHook&) = delete;
@@ -41,11 +41,12 @@ class ForkHook {
     return {level, [] { mutex().lock(); }, [] { mutex().unlock(); }, renew};
   }
 
-  // Makes something that is made on first use: no child finds it half made.
+  // Makes something that is made on first use: no child finds it half made. May throw.
   explicit ForkHook(Function make) noexcept : ForkHook(Level::First, make, nullptr, nullptr) {}
 
  private:
   static void enlist(ForkHook& hook) noexcept;
+  static void makeAll();
   static void prepareAll();
   static void releaseAll();
   static void renewAll();
