@@ -38,8 +38,8 @@ std::string abortText(int rank) noexcept {
   }
 }
 
-const ForkHook kHook = ForkHook::holding<HandlePool::mutex>(ForkHook::Level::Outer,
-                                                            [] { HandlePool::instance().forget(); });
+const ForkHook kHook =
+    ForkHook::holding<HandlePool::mutex>(ForkHook::Level::Outer, [] { HandlePool::instance().forget(); });
 
 }  // namespace
 

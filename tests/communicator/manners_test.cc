@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <xmmintrin.h>
 
 #include <array>
 #include <cerrno>
@@ -46,6 +45,16 @@ std::string signals() {
   return all;
 }
 
+// Rounding and denormals, without the flags of what was computed.
+std::string controlRegister() {
+#ifdef __x86_64__
+  constexpr unsigned kControlBits = 0xffc0;
+  return std::to_string(__builtin_ia32_stmxcsr() & kControlBits);
+#else
+  return "";
+#endif
+}
+
 std::string environment() {
   std::string all;
   for (char** each = environ; *each != nullptr; ++each) all += std::string(*each) + '\n';
@@ -78,7 +87,6 @@ State stateNow() {
   ::umask(mask);
   struct stat output {};
   ::fstat(STDOUT_FILENO, &output);
-  constexpr unsigned kControlBits = 0xffc0;  // without the flags of what was computed
   return {{"errno", std::to_string(error)},
           {"allowed cores", bytesOf(cores)},
           {"signals", signals()},
@@ -88,7 +96,7 @@ State stateNow() {
           {"current folder", known ? folder.data() : ""},
           {"umask", std::to_string(mask)},
           {"rounding", std::to_string(::fegetround())},
-          {"control register", std::to_string(_mm_getcsr() & kControlBits)},
+          {"control register", controlRegister()},
           {"environment", environment()},
           {"limits", limits()},
           {"bytes written to standard output", std::to_string(output.st_size)}};

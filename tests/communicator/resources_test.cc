@@ -213,9 +213,9 @@ TEST(Log, ThatCannotBeWrittenIsNoDeath) {
       int ends[2];
       EXPECT_EQ(::pipe(ends), 0);
       ::close(ends[0]);
-      const char path[] = "/tmp/topoccl-log-test";
+      const std::string path = testing::TempDir() + "log-" + std::to_string(::getpid());
       if (tooLarge) {
-        ::setenv("NCCL_DEBUG_FILE", path, 1);
+        ::setenv("NCCL_DEBUG_FILE", path.c_str(), 1);
         EXPECT_TRUE(limitTo(RLIMIT_FSIZE, 1));
       }
       const int standardError = ::dup(STDERR_FILENO);
@@ -224,7 +224,7 @@ TEST(Log, ThatCannotBeWrittenIsNoDeath) {
       const Comms comms(2);
       EXPECT_EQ(ncclCommDestroy(nullptr), ncclInvalidArgument);
       ::dup2(standardError, STDERR_FILENO);
-      ::unlink(path);
+      ::unlink(path.c_str());
       return testing::Test::HasFailure() ? 1 : 0;
     });
     EXPECT_EQ(ended, "") << tooLarge;
