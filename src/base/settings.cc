@@ -89,7 +89,8 @@ struct Print {
 
 const std::vector<SettingRow>& settingRows() {
   using S = Settings;
-  static const std::vector<SettingRow> rows = {
+  // Never destroyed, as other threads may init while the process exits.
+  static const auto* const rows = new std::vector<SettingRow>{
       {"NCCL_DEBUG", "", "VERSION, WARN, INFO, ABORT, TRACE", "how much to log; nothing when unset", false,
        &S::debug},
       {"NCCL_DEBUG_SUBSYS", "", "comma list of subsystems; ^ inverts",
@@ -127,7 +128,7 @@ const std::vector<SettingRow>& settingRows() {
        "which algorithm and protocol serves which size; its contents must agree, its path need not", false,
        &S::rangeTable},
   };
-  return rows;
+  return *rows;
 }
 
 namespace {

@@ -32,11 +32,19 @@ struct PendingGroup {
   uint32_t generation = processGeneration();
 };
 
+// A thread's, while its thread_local objects live: handlers of exit run after those of main's thread.
+thread_local bool threadEnds = false;
+struct GroupOfThread {
+  PendingGroup group;
+  ~GroupOfThread() { threadEnds = true; }
+};
+
 // A fork's child begins without the groups of its parent, whose calls are left alone.
 PendingGroup& current() {
-  thread_local PendingGroup group;
-  if (group.generation != processGeneration()) new (&group) PendingGroup;
-  return group;
+  thread_local GroupOfThread of;
+  if (std::exchange(threadEnds, false) || of.group.generation != processGeneration())
+    new (&of.group) PendingGroup;
+  return of.group;
 }
 
 // What one thread runs.

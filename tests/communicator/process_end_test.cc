@@ -90,9 +90,13 @@ TEST(ProcessEnd, LibraryIsThereForHandlersOfExit) {
                 good = good && busy.call(own, nullptr) == ncclSuccess && ncclCommDestroy(own) == ncclSuccess;
                 good = good && ncclCommAbort(busy.onStream[0]) == ncclSuccess;
                 good = good && topocclStreamDestroy(busy.stream) == ncclSuccess;
+                good = good && ncclCommDestroy(own) == ncclInvalidArgument &&
+                       lastError().find("comm was destroyed") != std::string::npos;
                 if (!good) ::_exit(1);
               });
               beBusy();
+              EXPECT_EQ(ncclCommDestroy(nullptr), ncclInvalidArgument);
+              EXPECT_NE(lastError(), "");
               std::exit(kStatus);
               return 1;
             }),
