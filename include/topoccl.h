@@ -102,7 +102,7 @@ ncclResult_t topocclBarrier(ncclComm_t comm, cudaStream_t stream);
  *   topocclStreamSynchronize(stream);   -- the sums are there
  *
  * Any thread may call these functions. Handles are no pointers; one that was destroyed, or never was a host
- * stream, gives ncclInvalidArgument. A process that was forked has none of its parent's streams' threads. */
+ * stream, gives ncclInvalidArgument; in a process that was forked, its parent's give ncclInvalidUsage. */
 
 /* Makes a stream, and its thread. Errors: ncclInvalidArgument (stream NULL), ncclSystemError (no thread). */
 ncclResult_t topocclStreamCreate(cudaStream_t* stream);

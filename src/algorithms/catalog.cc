@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "base/error.h"
+#include "base/fork_safety.h"
 
 namespace topoccl {
 
@@ -50,7 +51,8 @@ uint32_t rounds(int ranks) {
 const std::vector<AlgorithmRow>& algorithmRows() {
   using A = Algorithm;
   using C = Collective;
-  static const std::vector<AlgorithmRow> kRows = {
+  // Never destroyed, as other threads may call while the process exits.
+  static const auto* const rows = new std::vector<AlgorithmRow>{
       {C::AllReduce, A::MeshOneShot, kManyRanks, emitMeshOneShotAllReduce, one},
       {C::AllReduce, A::MeshTwoShot, kManyRanks, emitMeshTwoShotAllReduce, all},
       {C::AllReduce, A::Ring, kNoLimit, emitRingAllReduce, one},
@@ -74,8 +76,14 @@ const std::vector<AlgorithmRow>& algorithmRows() {
       {C::Scatter, A::Tree, kManyRanks, emitTreeScatter, rounds},
       {C::AllToAll, A::MeshOneShot, kManyRanks, emitMeshAllToAll, all},
   };
-  return kRows;
+  return *rows;
 }
+
+namespace {
+
+const ForkHook kHook([] { algorithmRows(); });
+
+}  // namespace
 
 const AlgorithmRow& row(Collective collective, Algorithm algorithm) {
   for (const AlgorithmRow& row : algorithmRows())

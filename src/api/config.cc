@@ -48,7 +48,7 @@ void checkHeader(const ncclConfig_t& config) {
                   ": start from NCCL_CONFIG_INITIALIZER"));
   }
   if (config.magic != NCCL_API_MAGIC) {
-    std::ostringstream text;
+    TextStream text;
     text << "config->magic is 0x" << std::hex << config.magic << "; it must be 0x" << NCCL_API_MAGIC
          << ": start from NCCL_CONFIG_INITIALIZER";
     reject(text.str());

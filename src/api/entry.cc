@@ -1,7 +1,9 @@
 #include "api/entry.h"
 
 #include <iterator>
+#include <new>
 #include <string>
+#include <utility>
 
 #include "api/announce.h"
 #include "api/arguments.h"
@@ -24,6 +26,13 @@ ncclResult_t query(const char* function, ncclComm_t comm, Out* out, const char* 
     *out = get(*checkedCommunicator(comm));
   });
 }
+
+// Handlers of exit run when main's thread_local objects are gone.
+thread_local bool threadEnds = false;
+struct TextOfThread {
+  std::string text;
+  ~TextOfThread() { threadEnds = true; }
+};
 
 }  // namespace
 
@@ -53,8 +62,10 @@ const char* getErrorString(ncclResult_t result) {
 
 const char* getLastError(ncclComm_t) {
   // A copy of each thread's own, so that another thread's error can't change the text being read.
-  thread_local std::string text;
+  thread_local TextOfThread of;
   const ErrnoKeeper keeper;
+  if (std::exchange(threadEnds, false)) new (&of.text) std::string;
+  std::string& text = of.text;
   try {
     text = lastError();
   } catch (...) {

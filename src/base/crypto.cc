@@ -1,7 +1,13 @@
 #include "base/crypto.h"
 
+#include <fcntl.h>
 #include <sodium.h>
+#include <sys/random.h>
+#include <unistd.h>
 
+#include <cerrno>
+
+#include "base/descriptor.h"
 #include "base/error.h"
 
 namespace topoccl {
@@ -9,7 +15,7 @@ namespace {
 
 void needSodium() {
   static const int result = sodium_init();
-  if (result < 0) throw Error(Code::SystemError, "libsodium can't be initialised: no source of randomness");
+  if (result < 0) throw Error(Code::SystemError, "libsodium can't be initialised");
 }
 
 Bytes32 blake2b(const Bytes32* key, std::initializer_list<std::string_view> parts) {
@@ -28,9 +34,22 @@ Bytes32 blake2b(const Bytes32* key, std::initializer_list<std::string_view> part
 
 }  // namespace
 
+// Not libsodium's, which ends the process where the system has none to give.
 void randomBytes(void* data, size_t bytes) {
-  needSodium();
-  randombytes_buf(data, bytes);
+  auto* next = static_cast<char*>(data);
+  Descriptor device;  // where the call is denied
+  while (bytes > 0) {
+    const ssize_t got = device ? ::read(device.get(), next, bytes) : ::getrandom(next, bytes, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && !device) {
+      device = Descriptor(::open("/dev/urandom", O_RDONLY | O_CLOEXEC));
+      if (!device) throwSystemError("drawing random numbers (getrandom, then /dev/urandom)", errno);
+      continue;
+    }
+    if (got <= 0) throwSystemError("drawing random numbers from /dev/urandom", got < 0 ? errno : EIO);
+    next += got;
+    bytes -= static_cast<size_t>(got);
+  }
 }
 
 Bytes32 hash(std::initializer_list<std::string_view> parts) {

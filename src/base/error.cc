@@ -2,10 +2,13 @@
 
 #include <system_error>
 
+#include "base/limits.h"
+
 namespace topoccl {
 
 void throwSystemError(const std::string& what, int error) {
-  throw Error(Code::SystemError, concat(what, ": ", std::generic_category().message(error)));
+  throw Error(Code::SystemError,
+              concat(what, ": ", std::generic_category().message(error), limitBehind(error)));
 }
 
 }  // namespace topoccl

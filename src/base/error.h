@@ -31,16 +31,22 @@ class Error : public std::runtime_error {
   Code code_;
 };
 
-// Joins its arguments as `operator<<` prints them, whatever the program's global locale is.
+// A text that does not depend on the program's global locale.
+class TextStream : public std::ostringstream {
+ public:
+  TextStream() { imbue(std::locale::classic()); }
+};
+
+// Joins its arguments as `operator<<` prints them.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
-  std::ostringstream text;
-  text.imbue(std::locale::classic());
+  TextStream text;
   (text << ... << parts);
   return text.str();
 }
 
-// Throws SystemError with "WHAT: <text of errno>". `error` is an errno value.
+// Throws SystemError with "WHAT: <text of errno>", and the limit behind it (limits.h). `error` is an errno
+// value.
 [[noreturn]] void throwSystemError(const std::string& what, int error);
 
 }  // namespace topoccl

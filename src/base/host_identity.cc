@@ -4,6 +4,7 @@
 
 #include "base/crypto.h"
 #include "base/error.h"
+#include "base/fork_safety.h"
 #include "base/system_file.h"
 
 namespace topoccl {
@@ -14,6 +15,13 @@ std::string linkTarget(const std::string& path) {
   const ssize_t length = ::readlink(path.c_str(), target, sizeof(target));
   return length > 0 ? std::string(target, static_cast<size_t>(length)) : std::string();
 }
+
+const uint64_t& drawnNumber() {
+  static const uint64_t drawn = random<uint64_t>();
+  return drawn;
+}
+
+const ForkHook kHook([] { drawnNumber(); });
 
 }  // namespace
 
@@ -34,10 +42,9 @@ uint64_t hostIdentity(const std::string& hostId, const std::string& procRoot) {
 }
 
 uint64_t processToken() {
-  static const uint64_t drawn = random<uint64_t>();
   // A fork's child inherits `drawn`, hence the process id; a child in a new pid namespace may have its
   // parent's id, hence the namespace.
-  return hash64({bytesOf(drawn), std::to_string(::getpid()), linkTarget("/proc/self/ns/pid")});
+  return hash64({bytesOf(drawnNumber()), std::to_string(::getpid()), linkTarget("/proc/self/ns/pid")});
 }
 
 }  // namespace topoccl

@@ -9,8 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
+#include <mutex>
 
+#include "base/fork_safety.h"
 #include "base/host_identity.h"
+#include "base/signals.h"
 
 namespace topoccl {
 namespace {
@@ -63,10 +67,21 @@ uint32_t parseSubsystems(const std::string& text) {
   return inverted ? ~mask : mask;
 }
 
+// Held while a fork copies the process.
+std::mutex& logMutex() {
+  static constinit std::mutex mutex;
+  return mutex;
+}
+
+const ForkHook kHook = ForkHook::holding<logMutex>(ForkHook::Level::Middle);
+
 std::string timestamp() {
   const time_t now = ::time(nullptr);
   tm local{};
-  localtime_r(&now, &local);
+  {
+    const std::scoped_lock lock(logMutex());  // a fork's child would wait for ever for the system's own
+    localtime_r(&now, &local);
+  }
   char text[32];
   const size_t length = strftime(text, sizeof(text), "[%F %T] ", &local);
   return std::string(text, length);
@@ -137,19 +152,25 @@ std::string expandLogFile(const std::string& pattern) {
   return path;
 }
 
-Logger::Logger(const LogOptions& options) : level_(options.level), subsystems_(options.subsystems) {
+Logger::Logger(const LogOptions& options)
+    : level_(options.level), subsystems_(options.subsystems), target_(STDERR_FILENO) {
   if (options.file.empty() || level_ <= Level::Version) return;
   // A file that can't be opened must not stop the job: lines then go to stderr.
   file_ = Descriptor(
       ::open(expandLogFile(options.file).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
+  if (file_) target_ = file_.get();
+}
+
+void Logger::stayOpen() {
+  if (file_) target_ = file_.release();
 }
 
 void Logger::write(const LogPoint& point, const std::string& text) const {
   const int saved = errno;
   const std::string line = format(point, text);
-  const int target = file_ ? file_.get() : STDERR_FILENO;
+  const WriteSignalsKept kept;
   for (size_t done = 0; done < line.size();) {
-    const ssize_t written = ::write(target, line.data() + done, line.size() - done);
+    const ssize_t written = ::write(target_, line.data() + done, line.size() - done);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) break;
     done += static_cast<size_t>(written);
@@ -157,16 +178,30 @@ void Logger::write(const LogPoint& point, const std::string& text) const {
   errno = saved;
 }
 
+namespace {
+
+const Logger* makeProcessLogger() {
+  const auto value = [](const char* name) {
+    const char* text = std::getenv(name);
+    return std::string(text ? text : "");
+  };
+  auto logger = std::make_unique<Logger>(
+      parseLogOptions(value("NCCL_DEBUG"), value("NCCL_DEBUG_SUBSYS"), value("NCCL_DEBUG_FILE")));
+  logger->stayOpen();
+  return logger.release();
+}
+
+}  // namespace
+
 const Logger& processLogger() {
-  // Never destroyed: threads of the library may log while the process exits.
-  static const Logger* const logger = [] {
-    const auto value = [](const char* name) {
-      const char* text = std::getenv(name);
-      return std::string(text ? text : "");
-    };
-    return new Logger(
-        parseLogOptions(value("NCCL_DEBUG"), value("NCCL_DEBUG_SUBSYS"), value("NCCL_DEBUG_FILE")));
-  }();
+  // Never destroyed: threads of the library may log while the process exits. Where a fork comes between, the
+  // child makes its own.
+  static std::once_flag once;
+  static const Logger* logger = nullptr;
+  std::call_once(once, [] {
+    const std::scoped_lock lock(logMutex());
+    if (logger == nullptr) logger = makeProcessLogger();
+  });
   return *logger;
 }
 

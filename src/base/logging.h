@@ -78,11 +78,13 @@ class Logger {
     return level <= Level::Warn || (subsystems_ & static_cast<uint32_t>(subsystem)) != 0;
   }
   void write(const LogPoint& point, const std::string& text) const;
+  void stayOpen();  // as long as the process, and in its children
 
  private:
   Level level_;
   uint32_t subsystems_;
   Descriptor file_;
+  int target_;
 };
 
 // The process's logger: reads the environment at first use, then never changes.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/signals.h"
 #include "base/system_file.h"
 
 // Newer than some C libraries we build with.
@@ -28,13 +29,14 @@ Descriptor makeFile(const std::string& name) {
   Descriptor file(::memfd_create(name.c_str(), flags | MFD_NOEXEC_SEAL));
   // Kernels before 6.3 don't know the no-exec flag.
   if (!file && errno == EINVAL) file = Descriptor(::memfd_create(name.c_str(), flags));
-  if (!file) throwSystemError("making a memory file", errno);
+  if (!file) throwSystemError("making a memory file (memfd_create)", errno);
   return file;
 }
 
 // What the system could give without killing anybody; SIZE_MAX where it does not say.
 size_t availableBytes() {
   std::istringstream file(readSystemFile("/proc/meminfo"));
+  file.imbue(std::locale::classic());
   size_t kibibytes = 0;
   bool known = false;
   for (std::string name, unit; file >> name;) {
@@ -82,10 +84,11 @@ MemoryFile MemoryFile::createSparse(size_t bytes, const std::string& name) {
   MemoryFile memory;
   memory.bytes_ = bytes;
   memory.file_ = makeFile(name);
+  const WriteSignalsKept kept;
   if (::ftruncate(memory.file_.get(), static_cast<off_t>(bytes)) != 0)
     throwSystemError(concat("making a memory file of ", bytes, " bytes"), errno);
   if (::fcntl(memory.file_.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_SEAL) != 0)
-    throwSystemError("sealing a memory file", errno);
+    throwSystemError("sealing a memory file (F_ADD_SEALS)", errno);
   memory.map(MAP_SHARED | MAP_NORESERVE);
   return memory;
 }
@@ -98,6 +101,7 @@ void MemoryFile::reserve(size_t offset, size_t bytes) {
   if (bytes > available)
     throw Error(Code::SystemError,
                 concat("reserving ", bytes, " bytes of shared memory: only ", available, " are available"));
+  const WriteSignalsKept kept;
   int error;
   do
     error =

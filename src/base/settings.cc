@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "base/fork_safety.h"
 #include "base/logging.h"
 
 namespace topoccl {
@@ -88,7 +89,8 @@ struct Print {
 
 const std::vector<SettingRow>& settingRows() {
   using S = Settings;
-  static const std::vector<SettingRow> rows = {
+  // Never destroyed, as other threads may init while the process exits.
+  static const auto* const rows = new std::vector<SettingRow>{
       {"NCCL_DEBUG", "", "VERSION, WARN, INFO, ABORT, TRACE", "how much to log; nothing when unset", false,
        &S::debug},
       {"NCCL_DEBUG_SUBSYS", "", "comma list of subsystems; ^ inverts",
@@ -129,8 +131,14 @@ const std::vector<SettingRow>& settingRows() {
        "which algorithm and protocol serves which size; its contents must agree, its path need not", false,
        &S::rangeTable},
   };
-  return rows;
+  return *rows;
 }
+
+namespace {
+
+const ForkHook kHook([] { settingRows(); });
+
+}  // namespace
 
 Settings readSettings(const Environment& environment) {
   Settings settings;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <system_error>
 #include <vector>
 
 #include "base/socket.h"
@@ -34,6 +35,12 @@ Descriptor newSocket() {
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) throwSystemError("making a unix socket", errno);
   return socket;
+}
+
+// Asking again mends what the peer did, not what this system refuses.
+[[noreturn]] void throwFailed(const std::string& what, int error) {
+  if (error != ECONNRESET && error != EPIPE && error != ENOTCONN) throwSystemError(what, error);
+  throw Error(Code::RemoteError, concat(what, ": ", std::generic_category().message(error)));
 }
 
 std::vector<Descriptor> takeDescriptors(msghdr& message) {
@@ -98,7 +105,7 @@ void sendDescriptor(int socket, int descriptor, const Wait& wait, const std::str
     if (errno == EAGAIN)
       waitUntilReady(socket, POLLOUT, wait, what);
     else if (errno != EINTR)
-      throw Error(Code::RemoteError, concat(what, ": ", std::strerror(errno)));
+      throwFailed(what, errno);
   }
 }
 
@@ -119,11 +126,10 @@ Descriptor receiveDescriptor(int socket, const Wait& wait, const std::string& wh
     if (errno == EAGAIN)
       waitUntilReady(socket, POLLIN, wait, what);
     else if (errno != EINTR)
-      throw Error(Code::RemoteError, concat(what, ": ", std::strerror(errno)));
+      throwFailed(what, errno);
   }
   std::vector<Descriptor> taken = takeDescriptors(message);
-  if (received == 1 && taken.empty() && (message.msg_flags & MSG_CTRUNC) != 0)
-    throw Error(Code::SystemError, what + ": this process may open no more descriptors (ulimit -n)");
+  if (received == 1 && taken.empty() && (message.msg_flags & MSG_CTRUNC) != 0) throwSystemError(what, EMFILE);
   if (received != 1 || taken.size() != 1 || (message.msg_flags & MSG_CTRUNC) != 0)
     throw Error(Code::RemoteError, concat(what, ": expected one descriptor, got ", taken.size()));
   return std::move(taken.front());

@@ -57,9 +57,10 @@ ControlConnection reachRoot(const Rendezvous& rendezvous, const Bytes32& key, in
     const std::string what =
         concat("rank ", rank, " could not reach the root at ", rendezvous.address.text());
     if (wait.deadline.passed())
-      throw TimeoutError(
-          concat(what, " within ", secondsText(timeout.count()), " (last: ", problem,
-                 "); is the process alive that made the unique id, and the id from this run?"));
+      throw TimeoutError(concat(
+          what, " within ", secondsText(timeout.count()), " (last: ", problem,
+          "); is the process alive that made the unique id, and the id from this run? Has that process "
+          "descriptors left (ulimit -n)?"));
     sleepFor(pause, wait, what);
     pause = std::min(2 * pause, kLongestPause);
   }

@@ -9,9 +9,12 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <system_error>
+#include <utility>
 
 #include "base/host_identity.h"
 #include "base/interfaces.h"
+#include "base/limits.h"
 #include "base/logging.h"
 #include "bootstrap/frame.h"
 #include "bootstrap/handshake.h"
@@ -84,6 +87,7 @@ class Root {
   int timeoutMilliseconds() const;
   void acceptSome();
   bool makeRoom();
+  void noteObstacle(int error);
   void pauseAccepting();
   void resumeAccepting();
   void onEvent(int id, uint32_t events);
@@ -106,6 +110,7 @@ class Root {
   const size_t strangersLimit_ = strangersLimit();
   int nextId_ = 1;
   Deadline acceptAgain_ = Deadline::never();
+  bool obstructed_ = false;
   std::string buffer_ = std::string(kReadBytes, '\0');
 };
 
@@ -173,6 +178,7 @@ void Root::acceptSome() {
     if (!socket) {
       if (error == EAGAIN || error == EWOULDBLOCK) return;
       if (error == ECONNABORTED || error == EPROTO || error == EINTR) continue;  // it died while it waited
+      noteObstacle(error);
       if (!makeRoom()) return pauseAccepting();
       continue;
     }
@@ -196,6 +202,15 @@ bool Root::makeRoom() {
   if (found == strangers_.end()) return false;
   drop(*found, "too many strangers");
   return true;
+}
+
+// It may pass, or be why ranks will be missing.
+void Root::noteObstacle(int error) {
+  if (std::exchange(obstructed_, true)) return;
+  const std::string why = concat("the root (process ", ::getpid(), ") could not accept all connections: ",
+                                 std::generic_category().message(error), limitBehind(error));
+  session_.noteObstacle("; " + why);
+  log(Level::Warn, Subsystem::Bootstrap, why);
 }
 
 // No descriptors or memory, and no stranger to take them from: try later rather than at once for ever.
@@ -279,8 +294,11 @@ void Root::flush(int id, Peer& peer) {
 }
 
 void Root::drop(int id, const std::string& why) {
-  // Closing takes the socket out of the epoll set.
-  if (peers_.erase(id) == 0) return;
+  const auto found = peers_.find(id);
+  if (found == peers_.end()) return;
+  // Closing alone would not take it out while a process that was forked still has a copy.
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.socket.get(), nullptr);
+  peers_.erase(found);
   strangers_.erase(id);
   session_.onClosed(id, why);
 }

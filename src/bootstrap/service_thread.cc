@@ -4,8 +4,10 @@
 
 #include <exception>
 #include <memory>
+#include <system_error>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/logging.h"
 #include "base/signals.h"
 
@@ -43,7 +45,9 @@ void startServiceThread(const char* name, std::function<void()> body) {
     error = pthread_create(&thread, &attributes, runBody, owned.get());
   }
   pthread_attr_destroy(&attributes);
-  if (error != 0) throwSystemError(concat("starting the thread ", name), error);
+  if (error != 0)
+    throw Error(Code::SystemError, concat("starting the thread ", name, ": ",
+                                          std::generic_category().message(error), limitOfThreads()));
   static_cast<void>(owned.release());  // runBody's
 }
 

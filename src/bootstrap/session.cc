@@ -196,7 +196,7 @@ void Session::onTick(Time now) {
     fail({Code::RemoteError, missing.empty() ? -1 : missing.front(),
           concat(rankList(missing), " of ", ranks_,
                  complete_ ? " did not enter the allGather that others wait in" : " did not join", " within ",
-                 secondsText(patienceMilliseconds_))});
+                 secondsText(patienceMilliseconds_), complete_ ? "" : obstacle_)});
   }
   if (failure_ && end_ == Deadline::never()) end_ = Deadline::at(now + linger_);
   if (end_ <= Deadline::at(now) && connected_ == 0) finished_ = true;

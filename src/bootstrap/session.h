@@ -34,6 +34,8 @@ class Session {
   void onFrame(int connection, uint32_t claimedRank, const Frame& frame, Time now);
   void onClosed(int connection, const std::string& why);
   void onTick(Time now);
+  // Why others may have been unable to join, if they stay away.
+  void noteObstacle(std::string why) { obstacle_ = std::move(why); }
 
   // When onTick has something to do.
   Deadline nextTick() const;
@@ -71,6 +73,7 @@ class Session {
   uint32_t version_ = 0;
   std::map<int, Member> members_;
   std::unordered_map<int, int> rankOf_;  // by connection
+  std::string obstacle_;
   bool complete_ = false;
   bool finished_ = false;
   std::optional<Failure> failure_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "algorithms/catalog.h"
+#include "base/fork_safety.h"
 #include "bootstrap/bootstrap.h"
 #include "communicator/call.h"
 #include "communicator/check_call.h"
@@ -37,10 +38,19 @@ std::string abortText(int rank) noexcept {
   }
 }
 
+const ForkHook kHook =
+    ForkHook::holding<HandlePool::mutex>(ForkHook::Level::Outer, [] { HandlePool::instance().forget(); });
+
 }  // namespace
 
 void Communicator::refuseDead() {
   throw Error(Code::InvalidArgument, "comm was destroyed or aborted before");
+}
+
+void Communicator::throwIfForked() const {
+  if (loadRelaxed(&generation_) == processGeneration()) return;
+  refuseAfterFork("comm is", process_,
+                  "make a communicator here with ncclCommInitRank, or start the program anew (exec)");
 }
 
 void Communicator::refuse(uint32_t life) const {
@@ -249,6 +259,7 @@ CallPlan Communicator::explain(const std::string& collective, uint64_t count, Da
 Communicator* checkedCommunicator(const void* handle) {
   if (handle == nullptr) throw Error(Code::InvalidArgument, "comm is NULL");
   auto* const communicator = static_cast<Communicator*>(const_cast<void*>(handle));
+  communicator->throwIfForked();
   if (communicator->dead()) Communicator::refuseDead();
   return communicator;
 }

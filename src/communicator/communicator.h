@@ -6,6 +6,8 @@
 // collectives and finalize() on a communicator; everything else may come from other threads meanwhile.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -69,6 +71,7 @@ class Communicator {
 
   bool dead() const;  // destroy or abort has ended
   [[noreturn]] static void refuseDead();
+  void throwIfForked() const;  // InvalidUsage in a child of the process that made it
   int rank() const;
   int ranks() const;
   int device() const;  // index among localDevices(): what initAll was given, else in turn by node rank
@@ -163,6 +166,8 @@ class Communicator {
   void retire();
 
   std::unique_ptr<Member> member_;
+  pid_t process_ = 0;  // that made it
+  uint32_t generation_ = 0;
   uint32_t life_ = kDead;
   AbortFlag abort_;                  // of the set-up
   uint32_t settingUp_ = 0;           // 1 while its thread is inside
@@ -179,7 +184,8 @@ class Communicator {
   const TaskOrder* ownOrder_ = nullptr;  // the same, for other threads
 };
 
-// The communicator behind a C handle. Throws InvalidArgument for NULL and for dead handles.
+// The communicator behind a C handle. Throws InvalidArgument for NULL and for dead handles, and InvalidUsage
+// for those that a process inherited which was forked.
 Communicator* checkedCommunicator(const void* handle);
 
 void makeUniqueId(void* bytes128);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/fork_safety.h"
+#include "base/limits.h"
 #include "base/signals.h"
 
 namespace topoccl {
@@ -27,11 +29,22 @@ struct PendingGroup {
   std::vector<IssuedCall> calls;
   std::optional<Error> refused;
   bool outOfMemory = false;  // refused too
+  uint32_t generation = processGeneration();
 };
 
+// A thread's, while its thread_local objects live: handlers of exit run after those of main's thread.
+thread_local bool threadEnds = false;
+struct GroupOfThread {
+  PendingGroup group;
+  ~GroupOfThread() { threadEnds = true; }
+};
+
+// A fork's child begins without the groups of its parent, whose calls are left alone.
 PendingGroup& current() {
-  thread_local PendingGroup group;
-  return group;
+  thread_local GroupOfThread of;
+  if (std::exchange(threadEnds, false) || of.group.generation != processGeneration())
+    new (&of.group) PendingGroup;
+  return of.group;
 }
 
 // What one thread runs.
@@ -87,9 +100,9 @@ bool runInits(const std::vector<Init>& inits) {
         }
       });
   } catch (const std::exception& error) {
-    first =
-        std::make_exception_ptr(Error(Code::SystemError, concat("cannot start thread ", threads.size() + 1,
-                                                                " of ", lines.size(), ": ", error.what())));
+    first = std::make_exception_ptr(
+        Error(Code::SystemError, concat("cannot start thread ", threads.size() + 1, " of ", lines.size(),
+                                        ": ", error.what(), limitOfThreads())));
     for (const Init& init : inits) init.abort->store(true);
   }
   threads.clear();  // joins

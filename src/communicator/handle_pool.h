@@ -1,11 +1,14 @@
 // All handles that ever were; see communicator.h.
 #pragma once
 
+#include <unistd.h>
+
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
 
+#include "base/fork_safety.h"
 #include "communicator/communicator.h"
 #include "communicator/member.h"
 #include "kernels/sync.h"
@@ -19,12 +22,20 @@ class HandlePool {
     return *pool;
   }
 
+  static std::mutex& mutex() { return instance().mutex_; }
+
+  // In a fork's child. Its parent's handles are never used again: they stay recognisable, and somebody may
+  // have been inside.
+  void forget() { free_.clear(); }
+
   // Live with a member, pending without.
   Communicator* take(std::unique_ptr<Member> member) {
     const std::scoped_lock lock(mutex_);
     if (free_.size() <= kDeadHandles) free_.push_front(&all_.emplace_back());
     Communicator* const handle = free_.front();
     free_.pop_front();
+    handle->process_ = ::getpid();
+    storeRelaxed(&handle->generation_, processGeneration());
     handle->member_ = std::move(member);
     storeRelease(&handle->life_, handle->member_ ? Communicator::kLive : Communicator::kPending);
     return handle;

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/fork_safety.h"
 #include "bootstrap/service_thread.h"
 #include "communicator/task.h"
 
@@ -21,10 +22,12 @@ class Streams {
     return *streams;
   }
 
+  static std::mutex& mutex() { return instance().mutex_; }
+
   void* add(std::shared_ptr<HostStream> stream) {
     const std::scoped_lock lock(mutex_);
     const uintptr_t handle = next_++ * kStride;
-    rows_.emplace(handle, Row{std::move(stream), ::getpid()});
+    rows_.emplace(handle, Row{std::move(stream), ::getpid(), processGeneration()});
     return std::bit_cast<void*>(handle);
   }
 
@@ -48,6 +51,7 @@ class Streams {
   struct Row {
     std::shared_ptr<HostStream> stream;
     pid_t process;  // that made it
+    uint32_t generation;
   };
 
   std::map<uintptr_t, Row>::iterator row(const void* handle) {
@@ -55,10 +59,9 @@ class Streams {
       throw Error(Code::InvalidArgument,
                   "stream is NULL; it must be of topocclStreamCreate and not destroyed");
     const auto found = rows_.find(reinterpret_cast<uintptr_t>(handle));
-    if (found != rows_.end() && found->second.process != ::getpid())
-      throw Error(Code::InvalidArgument,
-                  concat("stream is ", handle, " of process ", found->second.process,
-                         ", which forked this one, ", ::getpid(), "; its thread is only there"));
+    if (found != rows_.end() && found->second.generation != processGeneration())
+      refuseAfterFork(concat("stream is ", handle), found->second.process,
+                      "make one here with topocclStreamCreate");
     if (found == rows_.end())
       throw Error(Code::InvalidArgument,
                   concat("stream is ", handle,
@@ -71,13 +74,17 @@ class Streams {
   uintptr_t next_ = 1;
 };
 
+const ForkHook kHook = ForkHook::holding<Streams::mutex>(ForkHook::Level::Outer);
+
 }  // namespace
 
 std::shared_ptr<HostStream> HostStream::start() {
   auto own = std::make_shared<HostStream>();  // the thread's
   startServiceThread("topoccl-stream", [own] { own->work(); });
   HostStream* const stream = own.get();
-  return {stream, [own = std::move(own)](HostStream* unused) { unused->close(); }};
+  return {stream, [own = std::move(own), home = processGeneration()](HostStream* unused) {
+            if (processGeneration() == home) unused->close();  // its thread is only there
+          }};
 }
 
 void HostStream::close() {

@@ -4,8 +4,10 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 
+#include "base/fork_safety.h"
 #include "communicator/communicator.h"
 
 namespace topoccl {
@@ -31,6 +33,14 @@ Process& process() {
   static auto* const state = new Process;  // outlives every thread, also at exit
   return *state;
 }
+
+std::mutex& processMutex() {
+  return process().mutex;
+}
+
+// A condition remembers who waits for it, and would wait for threads that are only in the parent.
+const ForkHook kHook = ForkHook::holding<processMutex>(
+    ForkHook::Level::Outer, [] { new (&process().settled) std::condition_variable; });
 
 }  // namespace
 

@@ -3,13 +3,24 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/fork_safety.h"
 #include "communicator/task.h"
 
 namespace topoccl {
 
+namespace {
+
+std::mutex& mutex() {
+  static constinit std::mutex all;
+  return all;
+}
+
+const ForkHook kHook = ForkHook::holding<mutex>(ForkHook::Level::Outer);
+
+}  // namespace
+
 TaskOrder::Lock TaskOrder::lock() {
-  static auto* const mutex = new std::mutex;  // outlives every user, also at exit
-  return Lock(*mutex);
+  return Lock(mutex());
 }
 
 void TaskOrder::drain() {

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "base/fork_safety.h"
 
 namespace topoccl {
 
@@ -24,6 +25,12 @@ Allocations& allocations() {
   static auto* const all = new Allocations;  // outlives every user, also at exit
   return *all;
 }
+
+std::mutex& allocationsMutex() {
+  return allocations().mutex;
+}
+
+const ForkHook kHook = ForkHook::holding<allocationsMutex>(ForkHook::Level::Outer);
 
 }  // namespace
 

@@ -64,25 +64,25 @@ void printConnection(std::ostream& text, const Connection& connection) {
 }  // namespace
 
 std::string print(const Operand& operand) {
-  std::ostringstream text;
+  TextStream text;
   printOperand(text, operand);
   return text.str();
 }
 
 std::string print(const Connection& connection) {
-  std::ostringstream text;
+  TextStream text;
   printConnection(text, connection);
   return text.str();
 }
 
 std::string print(const Schedule& schedule, const Step& step) {
-  std::ostringstream text;
+  TextStream text;
   printStep(text, schedule, step);
   return text.str();
 }
 
 std::string print(const Schedule& schedule) {
-  std::ostringstream text;
+  TextStream text;
   text << "rank " << schedule.rank << " of " << schedule.ranks << ", chunks " << schedule.chunks;
   if (schedule.blocks != 1) text << " in " << schedule.blocks << " blocks";
   text << ", scratch " << schedule.scratchChunks << ", slots " << schedule.minSlots;

@@ -325,7 +325,7 @@ TEST(HostStreamEnds, AForkedProcessIsRefusedItsParentsStream) {
     const Stream own;
     EXPECT_EQ(own.synchronize(), ncclSuccess) << lastError();
     for (const auto function : {topocclStreamSynchronize, topocclStreamQuery}) {
-      EXPECT_EQ(function(stream), ncclInvalidArgument);
+      EXPECT_EQ(function(stream), ncclInvalidUsage);
       EXPECT_NE(lastError().find("which forked this one"), std::string::npos) << lastError();
     }
     return 0;

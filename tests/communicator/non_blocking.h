@@ -1,16 +1,11 @@
 // What tests of communicators that do not block share.
 #pragma once
 
-#include <string>
-
 #include "communicator/movements.h"
+#include "communicator/streams.h"
 #include "nccl.h"
 
 namespace topoccl::test {
-
-inline std::string lastError() {
-  return ncclGetLastError(nullptr);
-}
 
 inline ncclConfig_t nonBlocking() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
