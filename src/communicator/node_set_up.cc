@@ -2,68 +2,17 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <set>
 #include <utility>
 
-#include "base/crypto.h"
 #include "base/error.h"
-#include "base/host_identity.h"
 #include "bootstrap/local_exchange.h"
 #include "communicator/process.h"
-#include "device/host.h"
+#include "communicator/rank_introduction.h"
 
 namespace topoccl {
 
 namespace {
-
-// What every rank tells the others at init. Blob: this, then `coreWords` words of allowed cores, then the
-// settings that must agree, as text.
-struct RankFacts {
-  uint64_t host;
-  uint64_t process;
-  uint64_t tableHash;
-  uint64_t nonce;  // the leader's names its node's memory within a process
-  uint32_t coreWords;
-  uint32_t unused;
-};
-
-struct RankIntroduction {
-  RankFacts facts;
-  std::vector<uint64_t> cores;
-  std::string settings;
-};
-
-std::string encode(const RankIntroduction& rank) {
-  std::string blob(reinterpret_cast<const char*>(&rank.facts), sizeof(rank.facts));
-  blob.append(reinterpret_cast<const char*>(rank.cores.data()), rank.cores.size() * sizeof(uint64_t));
-  return blob + rank.settings;
-}
-
-RankIntroduction decode(const std::string& blob, int from) {
-  RankIntroduction rank;
-  if (blob.size() >= sizeof(RankFacts)) std::memcpy(&rank.facts, blob.data(), sizeof(RankFacts));
-  const size_t rest = blob.size() - std::min(blob.size(), sizeof(RankFacts));
-  if (blob.size() < sizeof(RankFacts) || rank.facts.coreWords > rest / sizeof(uint64_t))
-    throw Error(Code::RemoteError,
-                concat("rank ", from, " introduced itself with ", blob.size(), " odd bytes"));
-  rank.cores.resize(rank.facts.coreWords);
-  const size_t coreBytes = rank.cores.size() * sizeof(uint64_t);
-  if (coreBytes != 0) std::memcpy(rank.cores.data(), blob.data() + sizeof(RankFacts), coreBytes);
-  rank.settings = blob.substr(sizeof(RankFacts) + coreBytes);
-  return rank;
-}
-
-RankIntroduction introduce(const Settings& settings, const CommConfig& config, uint64_t tableHash) {
-  RankIntroduction me;
-  me.cores = allowedCores();
-  me.facts = {
-      hostIdentity(settings.hostId), processToken(), tableHash, 0, static_cast<uint32_t>(me.cores.size()), 0};
-  randomBytes(&me.facts.nonce, sizeof(me.facts.nonce));
-  me.settings =
-      agreedText(settings) + concat("minCTAs=", config.minChannels, "\nmaxCTAs=", config.maxChannels, '\n');
-  return me;
-}
 
 // The first line that differs, from both texts.
 std::string firstDifference(const std::string& a, const std::string& b, int rankA, int rankB) {
@@ -138,7 +87,7 @@ NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, const CommCo
   const Wait wait{Deadline::in(settings.initTimeout), abort};
   std::vector<RankIntroduction> ranks;
   for (const std::string& blob : bootstrap.allGather(encode(introduce(settings, config, tableHash))))
-    ranks.push_back(decode(blob, static_cast<int>(ranks.size())));
+    ranks.push_back(decodeIntroduction(blob, static_cast<int>(ranks.size())));
   checkAgreement(ranks);
 
   NodeSetUp node;
