@@ -101,7 +101,14 @@ NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, const CommCo
       bootstrap, neighbours.share, [&] { return NodeMemory::make(nodeRanks, shared); }, wait);
   std::function<std::shared_ptr<NodeMemory>()> make;
   if (bootstrap.rank() == neighbours.firstOfProcess)
-    make = [&] { return std::make_shared<NodeMemory>(std::move(file), nodeRanks); };
+    make = [&] {
+      // Its size is what the leader told: everything in it is found by ours.
+      if (file.bytes() != NodeMemory::bytes(nodeRanks))
+        throw Error(Code::RemoteError, concat("rank ", neighbours.share.leader, " shared ", file.bytes(),
+                                              " bytes of memory where ", nodeRanks, " ranks need ",
+                                              NodeMemory::bytes(nodeRanks)));
+      return std::make_shared<NodeMemory>(std::move(file), nodeRanks);
+    };
   const uint64_t key = ranks[static_cast<size_t>(neighbours.share.leader)].facts.nonce;
   const auto check = [&] {
     throwIfOver(wait, "waiting for this process's first rank to share its node's memory");
