@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "bootstrap/local_exchange.h"
+#include "bootstrap/messages.h"
 #include "communicator/process.h"
 #include "communicator/rank_introduction.h"
 
@@ -20,7 +21,7 @@ std::string firstDifference(const std::string& a, const std::string& b, int rank
   for (size_t i = 0; i < std::min(a.size(), b.size()) && a[i] == b[i]; ++i)
     if (a[i] == '\n') begin = i + 1;
   const auto line = [&](const std::string& text) {
-    return text.substr(std::min(begin, text.size()), text.find('\n', begin) - begin);
+    return printable(text.substr(std::min(begin, text.size()), text.find('\n', begin) - begin));
   };
   return concat("rank ", rankA, " has ", line(a), ", rank ", rankB, " has ", line(b));
 }

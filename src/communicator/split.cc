@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/messages.h"
 #include "communicator/member.h"
 #include "communicator/split_wish.h"
 
@@ -58,7 +59,8 @@ SplitPart joinSplit(Member& parent, int color, int key) {
   if (color == kNoColor) return mine;
   const std::string& id = ids[static_cast<size_t>(part.front().rank)];
   if (id.size() != mine.id.bytes.size())
-    throw Error(Code::RemoteError, concat("rank ", part.front().rank, " made no id for the split: ", id));
+    throw Error(Code::RemoteError,
+                concat("rank ", part.front().rank, " made no id for the split: ", printable(id)));
   std::memcpy(mine.id.bytes.data(), id.data(), id.size());
   mine.ranks = static_cast<int>(part.size());
   mine.rank =
