@@ -62,7 +62,9 @@ ncclConfig_t inOurLayout(const ncclConfig_t* config) {
   std::memcpy(&size, config, sizeof size);
   std::memcpy(&ours, config, std::clamp(size, sizeof size, kHeaderBytes));
   checkHeader(ours);
-  std::memcpy(&ours, config, std::min({size, sizeof ours, bytesKnownTo(ours.version)}));
+  // Every structure ends on such a boundary, so that none is cut within a pointer.
+  const size_t whole = size / alignof(ncclConfig_t) * alignof(ncclConfig_t);
+  std::memcpy(&ours, config, std::min({whole, sizeof ours, bytesKnownTo(ours.version)}));
   return ours;
 }
 

@@ -8,43 +8,18 @@
 #include <deque>
 #include <set>
 
-#include "base/bytes.h"
 #include "base/logging.h"
 #include "base/socket.h"
 #include "base/unix_socket.h"
 #include "bootstrap/control_connection.h"
 #include "bootstrap/handshake.h"
+#include "bootstrap/memory_offer.h"
 #include "bootstrap/strangers.h"
 
 namespace topoccl {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{2};  // before asking again
-
-// What a leader tells everybody before receivers connect.
-struct Offer {
-  std::string problem;  // why there is no file; empty if there is one
-  std::string name;     // of the unix socket
-  uint64_t bytes = 0;
-};
-
-std::string encode(const Offer& offer) {
-  return ByteWriter()
-      .text(offer.problem.substr(0, kMaxTextBytes))
-      .text(offer.name)
-      .number(offer.bytes)
-      .take();
-}
-
-std::optional<Offer> decodeOffer(std::string_view blob) {
-  ByteReader reader(blob);
-  Offer offer;
-  offer.problem = printable(reader.text(kMaxTextBytes));
-  offer.name = reader.text(100);
-  offer.bytes = reader.number<uint64_t>();
-  if (!reader.done()) return std::nullopt;
-  return offer;
-}
 
 struct Candidate {
   Descriptor socket;
@@ -165,7 +140,7 @@ class Desk {
 };
 
 // Throws a RemoteError for what asking again may mend.
-Descriptor ask(const Offer& offer, const Bytes32& key, int rank, int leader, const Wait& wait,
+Descriptor ask(const MemoryOffer& offer, const Bytes32& key, int rank, int leader, const Wait& wait,
                const std::string& what) {
   const Descriptor socket = connectAbstract(offer.name, wait);
   if (!peerIsSameUser(socket.get()))
@@ -177,7 +152,7 @@ Descriptor ask(const Offer& offer, const Bytes32& key, int rank, int leader, con
 }
 
 // A leader that many ask at once may close a connection: asks until it hands over or fails.
-MemoryFile receive(Bootstrap& bootstrap, int leader, const Offer& offer, const Bytes32& key,
+MemoryFile receive(Bootstrap& bootstrap, int leader, const MemoryOffer& offer, const Bytes32& key,
                    const Wait& wait) {
   const std::string what = concat("rank ", bootstrap.rank(), " getting shared memory from rank ", leader);
   Descriptor file;
@@ -198,7 +173,7 @@ MemoryFile receive(Bootstrap& bootstrap, int leader, const Offer& offer, const B
 struct Stock {
   MemoryFile memory;
   Descriptor listener;
-  Offer offer;
+  MemoryOffer offer;
 };
 
 Stock prepare(const NodeShare& share, const std::function<MemoryFile()>& make) {
@@ -226,7 +201,7 @@ MemoryFile shareOnNode(Bootstrap& bootstrap, const NodeShare& share, const std::
   if (leads) stock = prepare(share, make);
   const std::vector<std::string> blobs = bootstrap.allGather(leads ? encode(stock.offer) : "");
   for (size_t other = 0; other < blobs.size(); ++other) {
-    const std::optional<Offer> offer = decodeOffer(blobs[other]);
+    const std::optional<MemoryOffer> offer = decodeMemoryOffer(blobs[other]);
     if (offer && !offer->problem.empty())
       throw Error(Code::SystemError, concat("rank ", other, " has no memory to share: ", offer->problem));
   }
@@ -237,7 +212,7 @@ MemoryFile shareOnNode(Bootstrap& bootstrap, const NodeShare& share, const std::
       Desk(std::move(stock.listener), stock.memory, bootstrap, key, share.receivers).serve(wait);
     if (leads) return std::move(stock.memory);
     if (!receives) return MemoryFile();
-    const std::optional<Offer> offer = decodeOffer(blobs.at(static_cast<size_t>(share.leader)));
+    const std::optional<MemoryOffer> offer = decodeMemoryOffer(blobs.at(static_cast<size_t>(share.leader)));
     if (!offer) throw Error(Code::InternalError, concat("rank ", share.leader, " is no leader"));
     return receive(bootstrap, share.leader, *offer, key, wait);
   } catch (const Error& error) {

@@ -2,68 +2,18 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <set>
 #include <utility>
 
-#include "base/crypto.h"
 #include "base/error.h"
-#include "base/host_identity.h"
 #include "bootstrap/local_exchange.h"
+#include "bootstrap/messages.h"
 #include "communicator/process.h"
-#include "device/host.h"
+#include "communicator/rank_introduction.h"
 
 namespace topoccl {
 
 namespace {
-
-// What every rank tells the others at init. Blob: this, then `coreWords` words of allowed cores, then the
-// settings that must agree, as text.
-struct RankFacts {
-  uint64_t host;
-  uint64_t process;
-  uint64_t tableHash;
-  uint64_t nonce;  // the leader's names its node's memory within a process
-  uint32_t coreWords;
-  uint32_t unused;
-};
-
-struct RankIntroduction {
-  RankFacts facts;
-  std::vector<uint64_t> cores;
-  std::string settings;
-};
-
-std::string encode(const RankIntroduction& rank) {
-  std::string blob(reinterpret_cast<const char*>(&rank.facts), sizeof(rank.facts));
-  blob.append(reinterpret_cast<const char*>(rank.cores.data()), rank.cores.size() * sizeof(uint64_t));
-  return blob + rank.settings;
-}
-
-RankIntroduction decode(const std::string& blob, int from) {
-  RankIntroduction rank;
-  if (blob.size() >= sizeof(RankFacts)) std::memcpy(&rank.facts, blob.data(), sizeof(RankFacts));
-  const size_t rest = blob.size() - std::min(blob.size(), sizeof(RankFacts));
-  if (blob.size() < sizeof(RankFacts) || rank.facts.coreWords > rest / sizeof(uint64_t))
-    throw Error(Code::RemoteError,
-                concat("rank ", from, " introduced itself with ", blob.size(), " odd bytes"));
-  rank.cores.resize(rank.facts.coreWords);
-  const size_t coreBytes = rank.cores.size() * sizeof(uint64_t);
-  if (coreBytes != 0) std::memcpy(rank.cores.data(), blob.data() + sizeof(RankFacts), coreBytes);
-  rank.settings = blob.substr(sizeof(RankFacts) + coreBytes);
-  return rank;
-}
-
-RankIntroduction introduce(const Settings& settings, const CommConfig& config, uint64_t tableHash) {
-  RankIntroduction me;
-  me.cores = allowedCores();
-  me.facts = {
-      hostIdentity(settings.hostId), processToken(), tableHash, 0, static_cast<uint32_t>(me.cores.size()), 0};
-  randomBytes(&me.facts.nonce, sizeof(me.facts.nonce));
-  me.settings =
-      agreedText(settings) + concat("minCTAs=", config.minChannels, "\nmaxCTAs=", config.maxChannels, '\n');
-  return me;
-}
 
 // The first line that differs, from both texts.
 std::string firstDifference(const std::string& a, const std::string& b, int rankA, int rankB) {
@@ -71,7 +21,7 @@ std::string firstDifference(const std::string& a, const std::string& b, int rank
   for (size_t i = 0; i < std::min(a.size(), b.size()) && a[i] == b[i]; ++i)
     if (a[i] == '\n') begin = i + 1;
   const auto line = [&](const std::string& text) {
-    return text.substr(std::min(begin, text.size()), text.find('\n', begin) - begin);
+    return printable(text.substr(std::min(begin, text.size()), text.find('\n', begin) - begin));
   };
   return concat("rank ", rankA, " has ", line(a), ", rank ", rankB, " has ", line(b));
 }
@@ -138,7 +88,7 @@ NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, const CommCo
   const Wait wait{Deadline::in(settings.initTimeout), abort};
   std::vector<RankIntroduction> ranks;
   for (const std::string& blob : bootstrap.allGather(encode(introduce(settings, config, tableHash))))
-    ranks.push_back(decode(blob, static_cast<int>(ranks.size())));
+    ranks.push_back(decodeIntroduction(blob, static_cast<int>(ranks.size())));
   checkAgreement(ranks);
 
   NodeSetUp node;
@@ -152,7 +102,14 @@ NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, const CommCo
       bootstrap, neighbours.share, [&] { return NodeMemory::make(nodeRanks, shared); }, wait);
   std::function<std::shared_ptr<NodeMemory>()> make;
   if (bootstrap.rank() == neighbours.firstOfProcess)
-    make = [&] { return std::make_shared<NodeMemory>(std::move(file), nodeRanks); };
+    make = [&] {
+      // Its size is what the leader told: everything in it is found by ours.
+      if (file.bytes() != NodeMemory::bytes(nodeRanks))
+        throw Error(Code::RemoteError, concat("rank ", neighbours.share.leader, " shared ", file.bytes(),
+                                              " bytes of memory where ", nodeRanks, " ranks need ",
+                                              NodeMemory::bytes(nodeRanks)));
+      return std::make_shared<NodeMemory>(std::move(file), nodeRanks);
+    };
   const uint64_t key = ranks[static_cast<size_t>(neighbours.share.leader)].facts.nonce;
   const auto check = [&] {
     throwIfOver(wait, "waiting for this process's first rank to share its node's memory");

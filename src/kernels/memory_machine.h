@@ -188,11 +188,13 @@ class MemoryMachine {
       inputs_[index] = header.payload;
       return true;
     }
+    inputs_[index] = RingView::data(header);
+    // Asked again, of our own memory: another process may have changed the header since it was plausible.
+    if (!endpoint.direct) return true;
     if ((header.direct.placed >> (endpoint.reader.reader() % kMaxPlacedReaders)) & 1) {
       placed_ = true;
       return true;
     }
-    inputs_[index] = RingView::data(header);
     if (header.kind == SlotKind::Reference) {
       inputs_[index] = header.direct.reference;
       touches_ = true;

@@ -97,6 +97,15 @@ TEST(Config, AShortStructureWithOurVersionIsReadToItsSize) {
   EXPECT_EQ(read.name, "short");
 }
 
+TEST(Config, ASizeThatEndsWithinAPointerLeavesThatMemberOut) {
+  ncclConfig_t config = initialized();
+  config.minCTAs = 3;
+  std::memset(&config.commName, 0x41, sizeof config.commName);
+  config.size = offsetof(ncclConfig_t, commName) + sizeof config.commName / 2;
+  EXPECT_EQ(readConfig(&config).name, "");
+  EXPECT_EQ(readConfig(&config).minChannels, 3);
+}
+
 TEST(Config, ALargerNewerStructureIsUnderstood) {
   struct Newer {
     ncclConfig_t known;

@@ -143,6 +143,11 @@ TEST(Checker, WantsEachContributionExactlyOnce) {
                   "adds pieces of different chunks, which differ in size");
 }
 
+TEST(Checker, SeesThatRanksWithoutLanesDoNothing) {
+  for (const CheckOptions& options : {outOfPlace(), inPlace()})
+    EXPECT_CONTAINS(verdictOf({pair(0, ""), pair(1, "")}, options), "rank 0 out chunk 0");
+}
+
 TEST(Checker, WantsTheSameExpressionOnAllRanks) {
   EXPECT_CONTAINS(
       verdictOf({pair(0, kGood0), pair(1, "lane 0\n 0: in -> s1\n 0: in + r0 -> out final\n")}),

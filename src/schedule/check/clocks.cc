@@ -19,7 +19,8 @@ bool Clocks::knows(uint32_t lane, const Access& access) const {
 }
 
 bool Clocks::knewAtBegin(int rank, const Access& access) const {
-  return access.time <= (*begin_[static_cast<size_t>(rank)])[access.lane];
+  // What nobody did is known to all, also where there are no lanes.
+  return access.time == 0 || access.time <= (*begin_[static_cast<size_t>(rank)])[access.lane];
 }
 
 void Clocks::learn(uint32_t lane, const Stamp& stamp, std::shared_ptr<Known>& last) {

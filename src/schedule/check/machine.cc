@@ -256,7 +256,7 @@ bool SymbolMachine::race(const char* does, int of, Place place, uint32_t chunk, 
 }
 
 std::string SymbolMachine::nameOf(const Access& access) const {
-  return nameOf(access.lane, access.step);
+  return access.time == 0 ? "nobody" : nameOf(access.lane, access.step);
 }
 
 std::string SymbolMachine::nameOf(uint32_t lane, uint32_t step) const {
