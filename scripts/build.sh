@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Configures and builds; leaves programs in build/PRESET/bin and libraries in build/PRESET/lib.
 #
-#   scripts/build.sh [--programs] [PRESET ...]     default: release; others: dev asan tsan clang
+#   scripts/build.sh [--programs] [PRESET ...]     default: release; others: dev asan tsan clang fuzz
 #
 #   --programs   leave out the tests
 #
+# The preset fuzz builds the fuzz targets only, with clang.
 # CC and CXX choose the compilers (when a preset is configured first), TOPOCCL_JOBS the parallel jobs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -20,7 +21,7 @@ for argument in "$@"; do
       targets=(src/all tools/all bench/all)
       estimate="about 2 minutes"
       ;;
-    release | dev | asan | tsan | clang) presets+=("$argument") ;;
+    release | dev | asan | tsan | clang | fuzz) presets+=("$argument") ;;
     *) refuse "no option or preset '$argument'" ;;
   esac
 done
@@ -29,6 +30,12 @@ if ((${#presets[@]} == 0)); then presets=(release); fi
 for tool in cmake ninja; do
   command -v "$tool" >/dev/null || fail "$tool is not installed: run scripts/setup.sh"
 done
+if [[ " ${presets[*]} " == *" fuzz "* ]]; then
+  if ((${#presets[@]} > 1)); then refuse "the preset fuzz needs another compiler: build it by itself"; fi
+  targets=(tests/fuzz/all)
+  estimate="about a minute"
+  pickClang || fail "need clang 14 or later: run scripts/setup.sh test, or set CXX and CC"
+fi
 pickCompilers || fail "need g++ 12 or later, or clang 14 or later: run scripts/setup.sh, or set CXX and CC"
 
 launcher=

@@ -75,6 +75,19 @@ pickCompilers() {
   return 1
 }
 
+# Sets CC and CXX to clang 14 or later, unless the caller has set them to a clang. Returns 1 where there is none.
+pickClang() {
+  if [[ ${CXX:-} == *clang* ]]; then return; fi
+  local suffix
+  for suffix in -14 '' -18 -17 -16 -15; do
+    if (($(majorVersion "clang++$suffix") >= 14)); then
+      export CXX=clang++$suffix CC=clang$suffix
+      return
+    fi
+  done
+  return 1
+}
+
 # Jobs for a build: all cores, but no more than one for each GiB of free memory.
 buildJobs() {
   local cores gibibytes

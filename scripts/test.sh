@@ -2,10 +2,11 @@
 # Set-up, build and all tests. Ends with a line "N passed, N failed" and exits 1 if anything failed.
 #
 #   scripts/test.sh            release: everything; asan and tsan: all but tests labelled `long`, with
-#                              TOPOCCL_TEST_REDUCED=1, at which tests shrink their ranges of parameters
+#                              TOPOCCL_TEST_REDUCED=1, at which tests shrink their ranges of parameters; a minute
+#                              of made-up inputs for each fuzz target (TOPOCCL_FUZZ_SECONDS is another time)
 #   scripts/test.sh --quick    release only, without tests labelled `long`
-#   scripts/test.sh --full     everything under every sanitizer, TOPOCCL_TEST_FULL=1 (longer, larger), the
-#                              second compiler, clang-tidy
+#   scripts/test.sh --full     everything under every sanitizer, TOPOCCL_TEST_FULL=1 (longer, larger), ten minutes
+#                              for each fuzz target, the second compiler, clang-tidy
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/common.sh
@@ -40,13 +41,32 @@ fixedAddresses() {
 runTests() {
   local name=$1 directory=$2 prefix=()
   shift 2
-  case $name in asan | tsan) mapfile -t prefix < <(fixedAddresses) ;; esac
+  case $name in asan | tsan | fuzz) mapfile -t prefix < <(fixedAddresses) ;; esac
   rm -f "build/reports/$name.xml"
   mkdir -p build/reports
   stage "$name-test" "${prefix[@]}" ctest --test-dir "$directory" --output-junit "$PWD/build/reports/$name.xml" \
     --timeout "${TOPOCCL_TEST_TIMEOUT:-900}" --parallel "$((($(nproc) + 1) / 2))" --no-tests=error \
     --test-output-size-passed 4000000 --test-output-size-failed 4000000 "$@" || true
   reports+=("$name=build/reports/$name.xml")
+}
+
+# runFuzz SECONDS: for each target, as many at a time as there are cores. docs/fuzz.md.
+runFuzz() {
+  local artifact
+  say "fuzz"
+  if ! (pickClang); then
+    mkdir -p build/reports
+    printf '%s\n' '<testsuite><testcase name="fuzz" status="notrun"><skipped/>' \
+      '<system-out>SKIPPED: clang 14 or later is not installed</system-out></testcase></testsuite>' >build/reports/fuzz.xml
+    reports+=("fuzz=build/reports/fuzz.xml")
+    return
+  fi
+  scripts/build.sh fuzz
+  rm -rf build/fuzz/artifacts
+  TOPOCCL_FUZZ_SECONDS=${TOPOCCL_FUZZ_SECONDS:-$1} runTests fuzz build/fuzz --parallel "$(nproc)"
+  for artifact in build/fuzz/artifacts/*/*; do
+    if [[ -f $artifact ]]; then say "  found $artifact"; fi
+  done
 }
 
 reports=()
@@ -73,15 +93,16 @@ if [[ $mode != --quick ]]; then
   done
 fi
 
-if [[ $mode == --full ]]; then
-  for suffix in -14 ''; do
-    if command -v "clang++$suffix" >/dev/null; then
-      say "clang"
-      CC=clang$suffix CXX=clang++$suffix scripts/build.sh clang
-      runTests clang build/clang --label-exclude '^(repository|tidy)$'
-      break
-    fi
-  done
+case $mode in
+  --quick) ;;
+  --full) runFuzz 600 ;;
+  *) runFuzz 60 ;;
+esac
+
+if [[ $mode == --full ]] && (pickClang); then
+  say "clang"
+  (pickClang && scripts/build.sh clang)
+  runTests clang build/clang --label-exclude '^(repository|tidy)$'
 fi
 
 say "total: $SECONDS s"
