@@ -4,6 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 namespace topoccl {
 namespace {
 
@@ -38,6 +41,21 @@ TEST(HostIdentity, IsReplacedByTheGivenOne) {
 TEST(HostIdentity, ExistsWithoutProc) {
   EXPECT_EQ(hostIdentity("", "/nonexistent"), hostIdentity("", "/nonexistent"));
   EXPECT_NE(hostIdentity("", "/nonexistent"), hostIdentity(""));
+}
+
+TEST(HostIdentity, OutlivesTheMainThread) {
+  const uint64_t before = hostIdentity("");
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    static std::thread other([before] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the main thread has most likely ended
+      _exit(hostIdentity("") == before ? 0 : 1);
+    });
+    pthread_exit(nullptr);
+  }
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(HostName, HasNoDotAndIsNotEmpty) {

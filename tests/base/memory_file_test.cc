@@ -75,13 +75,17 @@ TEST(MemoryFile, AnonymousHasNoDescriptor) {
 pid_t locker(const MemoryFile& file, const std::function<void()>& rest) {
   int ready[2];
   EXPECT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+  const int inherited = ::dup(file.descriptor());  // the library's own a child closes
   const pid_t child = ::fork();
   if (child == 0) {
-    file.lock(3);
+    const MemoryFile mine = MemoryFile::adopt(Descriptor(inherited), file.bytes());
+    mine.lock(3);
+    EXPECT_GE(::dup(inherited), 0);  // for children of its own
     EXPECT_EQ(::write(ready[1], "x", 1), 1);
     rest();
     ::_exit(0);
   }
+  ::close(inherited);
   char byte = 0;
   EXPECT_EQ(::read(ready[0], &byte, 1), 1);
   ::close(ready[0]);
