@@ -240,29 +240,34 @@ bool NodeWatch::notBegun(int nodeRank, int byNodeRank, const CallDescriptor& cal
 
 void NodeWatch::report(Clock::duration standing) {
   const AllWaits all = allWaits();
+  const std::vector<WaitEntry>& mine = all[static_cast<size_t>(nodeRank_)].entries;
+  if (mine.empty()) return;
   uint64_t standstill = 1;
-  for (const RankWaits& waits : all) standstill = mix(standstill, waits.epoch);
+  CallDescriptor latest;  // the farthest collective that anybody waits in
+  for (const RankWaits& waits : all) {
+    standstill = mix(standstill, waits.epoch);
+    for (const WaitEntry& entry : waits.entries)
+      if (!entry.call.isPeerCall() && entry.call.number > latest.number) latest = entry.call;
+  }
   const uint64_t before = loadAcquire(board().reported());
   if (before == standstill || !compareExchange(board().reported(), before, standstill)) return;
-  const auto& mine = all[static_cast<size_t>(nodeRank_)].entries;
-  if (mine.empty()) return;
   std::string text =
       concat("rank ", rankOf(nodeRank_), ": ", describe(mine.front().call), " has stood still for ",
              std::chrono::duration_cast<std::chrono::seconds>(standing).count(),
              " s (TOPOCCL_REPORT_AFTER); what the ranks of this node wait for:");
   for (int nodeRank = 0; nodeRank < board().nodeRanks(); ++nodeRank)
-    text += standingOf(nodeRank, all[static_cast<size_t>(nodeRank)], mine.front().call);
+    text += standingOf(nodeRank, all[static_cast<size_t>(nodeRank)], latest);
   // Also where NCCL_DEBUG is not set: nothing else is going to be said.
   processLogger().write(Level::Warn, text);
 }
 
-// What a rank does, seen from one in `call`.
-std::string NodeWatch::standingOf(int nodeRank, const RankWaits& waits, const CallDescriptor& call) const {
+// What a rank does; `latest`: the collective at which it should have arrived, number 0 if there is none.
+std::string NodeWatch::standingOf(int nodeRank, const RankWaits& waits, const CallDescriptor& latest) const {
   const CallDescriptor last = board().lastPosted(nodeRank);
   std::string text = concat("\n  rank ", rankOf(nodeRank), ": ");
   if (hasLeft(rankOf(nodeRank))) return text + "has destroyed its communicator";
-  if (!call.isPeerCall() && last.number < call.number)
-    text += concat("has not arrived at ", describe(call), ", its last collective was ",
+  if (last.number < latest.number)
+    text += concat("has not arrived at ", describe(latest), ", its last collective was ",
                    last.number == 0 ? "none" : describe(last), "; ");
   if (waits.entries.empty()) return text + "waits in no call";
   for (size_t i = 0; i < waits.entries.size(); ++i)

@@ -70,7 +70,7 @@ class NodeWatch {
   std::vector<Spot> circle(const AllWaits& all) const;
   bool confirmed();
   void report(Clock::duration standing);
-  std::string standingOf(int nodeRank, const RankWaits& waits, const CallDescriptor& call) const;
+  std::string standingOf(int nodeRank, const RankWaits& waits, const CallDescriptor& latest) const;
 
   const NodeSetUp& node_;
   int nodeRank_;
