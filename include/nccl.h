@@ -296,20 +296,20 @@ ncclResult_t pncclCommInitRankScalable(ncclComm_t* newcomm, int nranks, int myra
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
 ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config);
 
-/* Makes a communicator of comm's ranks without those in excludeRanksList, in the same order: after some of them
- * died, for instance. All ranks that remain call it, with the same list, in the same order as other shrinks; the
- * excluded ones do not. config NULL: as comm's. NCCL_SHRINK_DEFAULT: comm must be sound, and stays so.
- * NCCL_SHRINK_ABORT: comm's calls are aborted first, as by ncclCommAbort, whatever its state; it must still be
- * aborted or destroyed. excludeRanksCount may be 0. Inside a group *newcomm is written by ncclGroupEnd. Errors:
- * ncclInvalidArgument (NULL, a rank out of range or the caller's own, unknown flags), ncclInvalidUsage (ranks that
- * exclude different ones), ncclRemoteError (another rank is gone, or one did not come in time), and with
- * NCCL_SHRINK_DEFAULT whatever made comm unusable. */
+/* Makes a communicator of comm's ranks without those in excludeRanksList, in the same order: after some of
+ * them died, for instance. All ranks that remain call it, with the same list, in the same order as other
+ * shrinks; the excluded ones do not. config NULL: as comm's. NCCL_SHRINK_DEFAULT: comm must be sound, and
+ * stays so. NCCL_SHRINK_ABORT: comm's calls are aborted first, as by ncclCommAbort, whatever its state; it
+ * must still be aborted or destroyed. excludeRanksCount may be 0. Inside a group *newcomm is written by
+ * ncclGroupEnd. Errors: ncclInvalidArgument (NULL, a rank out of range or the caller's own, unknown flags),
+ * ncclInvalidUsage (ranks that exclude different ones), ncclRemoteError (another rank is gone, or one did not
+ * come in time), and with NCCL_SHRINK_DEFAULT whatever made comm unusable. */
 #define NCCL_SHRINK_DEFAULT 0x00
 #define NCCL_SHRINK_ABORT 0x01
-ncclResult_t ncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount, ncclComm_t* newcomm,
-                            ncclConfig_t* config, int shrinkFlags);
-ncclResult_t pncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount, ncclComm_t* newcomm,
-                             ncclConfig_t* config, int shrinkFlags);
+ncclResult_t ncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount,
+                            ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags);
+ncclResult_t pncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount,
+                             ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags);
 
 /* Makes a communicator whose ranks all live in the calling process: rank i on device devlist[i], or on
  * device i if devlist is NULL. comm: array of ndev handles.

@@ -26,11 +26,12 @@ typedef struct {
   double report;     /* until one report says who waits for whom (TOPOCCL_REPORT_AFTER); 0: never */
 } topocclDeadlines_t;
 
-#define TOPOCCL_DEADLINES_INITIALIZER {sizeof(topocclDeadlines_t), -1.0, -1.0, -1.0}
+#define TOPOCCL_DEADLINES_INITIALIZER \
+  { sizeof(topocclDeadlines_t), -1.0, -1.0, -1.0 }
 
-/* As ncclCommInitRankConfig, with deadlines of its own; config and deadlines may be NULL. Communicators that are
- * made of this one inherit them. Ranks may have different ones. Errors: additionally ncclInvalidArgument for
- * deadlines that are not made by TOPOCCL_DEADLINES_INITIALIZER or out of range (up to a week). */
+/* As ncclCommInitRankConfig, with deadlines of its own; config and deadlines may be NULL. Communicators that
+ * are made of this one inherit them. Ranks may have different ones. Errors: additionally ncclInvalidArgument
+ * for deadlines that are not made by TOPOCCL_DEADLINES_INITIALIZER or out of range (up to a week). */
 ncclResult_t topocclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId, int rank,
                                  ncclConfig_t* config, const topocclDeadlines_t* deadlines);
 

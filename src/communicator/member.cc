@@ -168,8 +168,8 @@ bool Member::peerGone() {
   const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
                        std::chrono::steady_clock::now().time_since_epoch())
                        .count();
-  int64_t last = lookedForGone_.load(std::memory_order_relaxed);
-  if (now < last + kGoneEvery.count() || !lookedForGone_.compare_exchange_strong(last, now)) return false;
+  const int64_t last = loadRelaxed(&lookedForGone_);
+  if (now < last + kGoneEvery.count() || !compareExchange(&lookedForGone_, last, now)) return false;
   const int gone = watch_.gone();
   if (gone < 0) return false;
   fail(Code::RemoteError,

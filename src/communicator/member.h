@@ -148,7 +148,7 @@ class Member {
   uint64_t shrinks_ = 0;
   Waiter waiter_;
   uint32_t finalized_ = 0;
-  std::atomic<int64_t> lookedForGone_{0};  // when, in milliseconds
+  int64_t lookedForGone_ = 0;  // when, in milliseconds
 
   mutable std::mutex bootstrapMutex_;  // after init: failure() is also asked from other threads
   uint32_t failed_ = 0;                // 1 once failure_ is set, to be looked at without the mutex

@@ -7,7 +7,7 @@ import re
 
 import check as c
 
-SYSTEM_FOLDERS = {"usr", "etc", "proc", "sys", "dev", "bin", "sbin", "lib", "opt", "run", "var"} | {"self"}  # of /proc
+SYSTEM_FOLDERS = {"usr", "etc", "proc", "sys", "dev", "bin", "sbin", "lib", "opt", "run", "var"} | {"self", "thread-self"}  # of /proc
 PUBLIC_HOSTS = {"www.apache.org", "www.w3.org", "doi.org", "arxiv.org", "github.com"}
 TEXT_SUFFIXES = c.C_AND_CPP_SUFFIXES | {
     "", ".md", ".txt", ".cmake", ".json", ".py", ".sh", ".dot", ".svg", ".xml", ".in"}
