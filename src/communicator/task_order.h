@@ -6,7 +6,7 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 
@@ -30,7 +30,7 @@ class TaskOrder {
   // ---- with the lock ----
 
   Task* first() const { return tasks_.empty() ? nullptr : tasks_.front().get(); }
-  const std::deque<std::shared_ptr<Task>>& tasks() const { return tasks_; }
+  const std::list<std::shared_ptr<Task>>& tasks() const { return tasks_; }
   void add(std::shared_ptr<Task> task);
   // Wakes who waits for changes of this order, and the runner of the new first.
   void remove(const Task* task);
@@ -38,8 +38,8 @@ class TaskOrder {
   std::condition_variable& changed() { return changed_; }
 
  private:
-  std::deque<std::shared_ptr<Task>> tasks_;
-  uint32_t standing_ = 0;  // tasks_.size()
+  std::list<std::shared_ptr<Task>> tasks_;  // takes no memory while empty, as in thousands of dead handles
+  uint32_t standing_ = 0;                   // tasks_.size()
   std::condition_variable changed_;
 };
 

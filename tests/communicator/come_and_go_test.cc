@@ -78,6 +78,7 @@ std::string excess(const Holdings& before, int rounds) {
 }
 
 void expectFlat(int rounds, const std::function<void()>& round) {
+  ::mallopt(M_ARENA_MAX, 1);  // else it maps more whenever more threads allocate at once than ever before
   if (reduced()) rounds /= 10;
   const int warmUp = rounds / 10;
   for (int i = 0; i < warmUp; ++i) round();
