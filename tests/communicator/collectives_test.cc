@@ -9,7 +9,13 @@
 namespace topoccl::test {
 namespace {
 
-const std::vector<size_t> kCounts = {0, 1, 3, 17, 1009, 40009};
+bool isReduced() {
+  return std::getenv("TOPOCCL_TEST_REDUCED") != nullptr;
+}
+
+std::vector<size_t> counts() {
+  return isReduced() ? std::vector<size_t>{0, 3, 1009, 40009} : std::vector<size_t>{0, 1, 3, 17, 1009, 40009};
+}
 
 std::vector<int> rootsOf(Movement movement, int ranks) {
   if (!hasRoot(movement)) return {-1};
@@ -19,7 +25,7 @@ std::vector<int> rootsOf(Movement movement, int ranks) {
 
 void expectAllShapes(Movement movement, ncclComm_t comm, int ranks, int rank) {
   uint32_t seed = 0;
-  for (const size_t count : kCounts)
+  for (const size_t count : counts())
     for (const int root : rootsOf(movement, ranks))
       for (const bool inPlace : {false, true}) {
         ++seed;
@@ -32,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(All, Collectives, testing::ValuesIn(kMovements),
                          [](const auto& instance) { return std::string(nameOf(instance.param)); });
 
 TEST_P(Collectives, AreExactOnThreads) {
-  for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 13}) {
+  for (const int ranks : isReduced() ? std::vector{1, 2, 3, 5, 13} : std::vector{1, 2, 3, 4, 5, 7, 8, 13}) {
     const ncclUniqueId id = newId();
     onThreads(ranks, [&](int rank) {
       const Comm comm(id, ranks, rank);
@@ -56,7 +62,7 @@ TEST_P(Collectives, AreExactOnOneThreadInGroups) {
   constexpr int kRanks = 3;
   std::vector<ncclComm_t> comms(kRanks);
   ASSERT_EQ(ncclCommInitAll(comms.data(), kRanks, nullptr), ncclSuccess) << ncclGetLastError(nullptr);
-  for (const size_t count : kCounts) {
+  for (const size_t count : counts()) {
     std::deque<MovementCall> calls;
     ASSERT_EQ(ncclGroupStart(), ncclSuccess);
     for (int rank = 0; rank < kRanks; ++rank) {
@@ -72,7 +78,7 @@ TEST_P(Collectives, AreExactOnOneThreadInGroups) {
 TEST_P(Collectives, AreExactWithEveryAlgorithmProtocolAndSeveralChannels) {
   for (const std::string algorithm : {"ring", "tree", "mesh_oneshot", "mesh_twoshot", "halving_doubling"})
     for (const std::string protocol : {"LL", "Simple"})
-      for (const int ranks : {2, 5, 8}) {
+      for (const int ranks : isReduced() ? std::vector{2, 5} : std::vector{2, 5, 8}) {
         const Environment environment{{"NCCL_ALGO", algorithm},
                                       {"NCCL_PROTO", protocol},
                                       {"TOPOCCL_CHANNELS", ranks == 5 ? "3" : "0"},
