@@ -145,11 +145,15 @@ TEST_F(Fork, ChildThatExitsSaysNoGoodbyeForItsParent) {
 }
 
 TEST_F(Fork, ChildThatStartsAProgramInheritsNothing) {
-  EXPECT_EQ(runChild([] {
-              ::execl("/bin/sh", "sh", "-c", "exit 0", nullptr);
-              return 1;
-            }),
-            "");
+  EXPECT_EQ(
+      runChild([] {
+        const char* const looks =
+            "for each in /proc/self/fd/*; do case ${each##*/} in [012]) ;; *) readlink $each ;; esac; done"
+            " | grep -E 'socket:|memfd:|eventpoll' && exit 1; exit 0";
+        ::execl("/bin/sh", "sh", "-c", looks, nullptr);
+        return 1;
+      }),
+      "");
 }
 
 // A child that lives on keeps no connection of its parent open: else nobody would notice the parent's end.

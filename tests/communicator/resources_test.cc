@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Confinement{"WaitingForManyWords", without<449>},  // futex_waitv
                     Confinement{"Affinity", without<SYS_sched_getaffinity>},
                     Confinement{"Yield", without<SYS_sched_yield>},
-                    Confinement{"Eventfd", without<SYS_eventfd2>}, Confinement{"Poll", [] { return true; }}),
+                    Confinement{"Eventfd", without<SYS_eventfd2>}),
     nameOf);
 
 TEST_P(NotNeeded, ByThreads) {
