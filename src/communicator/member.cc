@@ -27,6 +27,17 @@ uint64_t packPoison(int nodeRank, Code code) {
   return static_cast<uint64_t>(nodeRank + 1) | static_cast<uint64_t>(code) << 32;
 }
 
+// What `make` makes. The other ranks are told why, where it can't: they wait for this one.
+template <class Make>
+auto orTell(Bootstrap& bootstrap, const Make& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    bootstrap.reportAbort(error.what());
+    throw;
+  }
+}
+
 }  // namespace
 
 Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Settings& settings,
@@ -35,7 +46,7 @@ Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Sett
       config_(config),
       stopBootstrap_(std::move(abort)),
       bootstrap_(std::move(bootstrap)),
-      schedules_(rank(), ranks(), settings_, config),
+      schedules_(orTell(*bootstrap_, [&] { return ScheduleBook(rank(), ranks(), settings_, config); })),
       node_(setUpNode(*bootstrap_, settings_, config, schedules_.table().hash(), stopBootstrap_.get())),
       nodeRank_(node_.places[static_cast<size_t>(rank())].nodeRank),
       watch_(node_, rank(), settings_.reportAfter),

@@ -61,6 +61,19 @@ TEST(InitFault, DifferentNumbersOfRanksAreToldToAll) {
   expectTold({{3, 0}, {4, 1}, {3, 2}}, {"one of 4", "one of 3"}, [](size_t) { return ncclInvalidUsage; });
 }
 
+TEST(InitFault, ARankWithABadTableIsToldToAll) {
+  const ncclUniqueId id = newId();
+  onProcesses(kRanks, [&](int rank) {
+    if (rank == 1) ::setenv("TOPOCCL_RANGE_TABLE", "no such table", 1);
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(ncclCommInitRank(&comm, kRanks, id, rank), rank == 1 ? ncclInvalidArgument : ncclRemoteError)
+        << lastError();
+    expectText("no such table");
+    if (rank != 1) expectText("rank 1");
+    return failures();
+  });
+}
+
 TEST(InitFault, AMissingRankIsNamed) {
   const Environment environment{{"TOPOCCL_INIT_TIMEOUT", "0.5"}};
   const ncclUniqueId id = newId();
