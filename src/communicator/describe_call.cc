@@ -33,10 +33,12 @@ CallDescriptor descriptorOf(const CollectiveCall& call, uint64_t number, uint64_
   if (reduces(call.collective))
     descriptor.op = call.reduction.scaled ? kScaledSum : static_cast<uint8_t>(call.reduction.op);
   descriptor.root = call.root;
+  // A step for each is enough: mix() takes different values to different ones.
   const uint64_t what =
       uint64_t{descriptor.collective} << 16 | uint64_t{descriptor.type} << 8 | descriptor.op;
-  descriptor.history =
-      mix(mix(mix(history, number), mix(call.count, what)), static_cast<uint64_t>(call.root));
+  uint64_t hash = mix(history ^ number);
+  hash = mix(hash ^ call.count);
+  descriptor.history = mix(hash ^ (what << 32 | static_cast<uint32_t>(call.root)));
   return descriptor;
 }
 

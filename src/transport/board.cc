@@ -57,6 +57,11 @@ struct SentAndReceived {
   uint64_t receives;
 };
 
+// A rank's counts, for each peer: in cache lines of their own, as each call writes them.
+uint64_t countsBytes(int nodeRanks) {
+  return (static_cast<uint64_t>(nodeRanks) * sizeof(SentAndReceived) + kLine - 1) / kLine * kLine;
+}
+
 }  // namespace
 
 struct Board::Line {
@@ -73,8 +78,7 @@ struct Board::Line {
 };
 
 uint64_t Board::bytes(int nodeRanks) {
-  const auto ranks = static_cast<uint64_t>(nodeRanks);
-  return sizeof(Heading) + ranks * sizeof(Line) + ranks * ranks * sizeof(SentAndReceived);
+  return sizeof(Heading) + static_cast<uint64_t>(nodeRanks) * (sizeof(Line) + countsBytes(nodeRanks));
 }
 
 Board::Board(void* memory, int nodeRanks)
@@ -97,9 +101,10 @@ uint64_t* Board::reported() const {
 }
 
 uint64_t* Board::begun(int nodeRank, int peer, bool sends) const {
-  auto* const all = reinterpret_cast<SentAndReceived*>(&line(nodeRanks_));
-  SentAndReceived& counts = all[static_cast<int64_t>(nodeRank) * nodeRanks_ + peer];
-  return sends ? &counts.sends : &counts.receives;
+  auto* const all = reinterpret_cast<unsigned char*>(&line(nodeRanks_));
+  auto* const own =
+      reinterpret_cast<SentAndReceived*>(all + static_cast<uint64_t>(nodeRank) * countsBytes(nodeRanks_));
+  return sends ? &own[peer].sends : &own[peer].receives;
 }
 
 // ---- calls ----
