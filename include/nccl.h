@@ -304,8 +304,6 @@ ncclResult_t pncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* new
  * ncclGroupEnd. Errors: ncclInvalidArgument (NULL, a rank out of range or the caller's own, unknown flags),
  * ncclInvalidUsage (ranks that exclude different ones), ncclRemoteError (another rank is gone, or one did not
  * come in time), and with NCCL_SHRINK_DEFAULT whatever made comm unusable. */
-#define NCCL_SHRINK_DEFAULT 0x00
-#define NCCL_SHRINK_ABORT 0x01
 ncclResult_t ncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount,
                             ncclComm_t* newcomm, ncclConfig_t* config, int shrinkFlags);
 ncclResult_t pncclCommShrink(ncclComm_t comm, int* excludeRanksList, int excludeRanksCount,

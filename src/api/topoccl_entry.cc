@@ -61,7 +61,7 @@ std::optional<std::chrono::milliseconds> readDeadline(const char* member, double
     throw Error(Code::InvalidArgument,
                 concat("deadlines->", member, " is ", seconds, " seconds; it must be in ", least, "..", kMost,
                        ", or negative for the environment's"));
-  return std::chrono::milliseconds(std::llround(seconds * 1000));
+  return std::chrono::milliseconds(static_cast<int64_t>(std::ceil(seconds * 1000)));
 }
 
 Deadlines readDeadlines(const topocclDeadlines_t* deadlines) {

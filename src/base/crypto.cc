@@ -9,6 +9,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/fork_safety.h"
 
 namespace topoccl {
 namespace {
@@ -17,6 +18,8 @@ void needSodium() {
   static const int result = sodium_init();
   if (result < 0) throw Error(Code::SystemError, "libsodium can't be initialised");
 }
+
+const ForkHook kHook([] { needSodium(); });
 
 Bytes32 blake2b(const Bytes32* key, std::initializer_list<std::string_view> parts) {
   needSodium();

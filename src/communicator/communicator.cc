@@ -147,7 +147,7 @@ void Communicator::abort() {
   fullFence();
   const bool closing = loadAcquire(&life_) == kClosing;
   if (closing) {
-    member_->requestAbort();
+    member_->requestEnd();
     Task::drop(*this);
   }
   fetchAdd(&queries_, ~0U);
@@ -157,7 +157,7 @@ void Communicator::abort() {
 void Communicator::end(bool aborting) {
   fullFence();
   while (loadAcquire(&settingUp_) != 0) ::sched_yield();  // its last line
-  if (aborting) member_->requestAbort();
+  if (aborting) member_->requestEnd();
   while (loadAcquire(&operation_) != 0) {
     if (member_->abortRequested()) Task::drop(*this);  // its own may wait for another's
     ::sched_yield();

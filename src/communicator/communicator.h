@@ -29,6 +29,7 @@ class HostStream;
 class Member;
 struct CollectiveCall;
 struct PeerCall;
+struct ShrinkNumber;
 
 // Instead of what the environment says; likewise for communicators that are made of this one.
 struct Deadlines {
@@ -155,7 +156,7 @@ class Communicator {
   CommConfig configOr(const CommConfig* config) const;
   void abortCalls();
   static std::unique_ptr<Member> memberOfShrink(std::shared_ptr<JoiningSplit> joining,
-                                                const std::vector<int>& remaining, uint64_t number,
+                                                const std::vector<int>& remaining, const ShrinkNumber& number,
                                                 bool aborting, const CommConfig& config,
                                                 const AbortFlag& abort);
   static std::unique_ptr<Member> memberOfSplit(std::shared_ptr<JoiningSplit> joining, int color, int key,

@@ -27,6 +27,13 @@ uint64_t packPoison(int nodeRank, Code code) {
   return static_cast<uint64_t>(nodeRank + 1) | static_cast<uint64_t>(code) << 32;
 }
 
+// Others write there too: a failure it is in any case.
+Code failureCode(uint64_t code) {
+  for (const Code known : {Code::SystemError, Code::InternalError, Code::InvalidArgument, Code::InvalidUsage})
+    if (code == static_cast<uint64_t>(known)) return known;
+  return Code::RemoteError;
+}
+
 // What `make` makes. The other ranks are told why, where it can't: they wait for this one.
 template <class Make>
 auto orTell(Bootstrap& bootstrap, const Make& make) {
@@ -132,14 +139,19 @@ bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool sta
     return true;
   }
   if (peerFailed()) return true;
-  std::optional<Error> obstacle = work.obstacle(running, stalled);
-  if (!obstacle && stalled)
-    obstacle = watch_.look(work.waiting(running), running == nullptr ? 0 : running->progress());
-  if (!stalled) watch_.moved();
-  if (obstacle) {
-    fail(*obstacle);
+  if (const std::optional<Error> obstacle = work.obstacle(running, stalled)) {
+    // What is wrong with a message to itself is this rank's fault.
+    const bool own = work.descriptor().isPeerCall() || obstacle->code() != Code::InvalidUsage;
+    fail(obstacle->code(), obstacle->what(), own ? Fault::Own : Fault::Shared);
     return true;
   }
+  if (!stalled) watch_.moved();
+  if (stalled)
+    if (const std::optional<Error> circle =
+            watch_.look(work.waiting(running), running == nullptr ? 0 : running->progress() + 1)) {
+      fail(*circle);
+      return true;
+    }
   if (stalled && peerGone()) return true;
   if (settings_.collectiveTimeout.count() > 0 && work.stuck(running, settings_.collectiveTimeout)) {
     fail(Code::RemoteError,
@@ -154,7 +166,7 @@ bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool sta
 bool Member::peerFailed() {
   const uint64_t poison = loadAcquire(board().poison());
   if (poison != 0) {
-    const auto code = static_cast<Code>(poison >> 32);
+    const Code code = failureCode(poison >> 32);
     const auto culprit = static_cast<uint32_t>(poison) - 1;
     if (culprit >= node_.nodeRanks.size()) {
       fail(Code::RemoteError, concat("rank ", rank(), ": a peer gave up on this communicator"));
@@ -311,7 +323,8 @@ void Member::throwIfFailed() const {
 // ---- life ----
 
 void Member::finalize() {
-  asyncError();  // calls before may have differed
+  throwIfFailed();
+  if (const std::optional<Error> disagreement = watch_.disagreement()) fail(*disagreement);
   throwIfFailed();
   if (finalized()) throw Error(Code::InvalidUsage, "the communicator was finalized before");
   storeRelease(&finalized_, 1U);
@@ -321,6 +334,11 @@ void Member::requestAbort() {
   aborted_ = true;
   stopBootstrap_->store(true);
   wake(*doorbell());
+}
+
+void Member::requestEnd() {
+  ends_ = true;
+  requestAbort();
 }
 
 void Member::leave() {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "communicator/peer_work.h"
 #include "communicator/registrations.h"
 #include "communicator/schedule_book.h"
+#include "communicator/shrink.h"
 #include "communicator/user_operators.h"
 #include "executor/driver.h"
 
@@ -63,9 +65,10 @@ class Member {
   const std::shared_ptr<NodeMemory>& memory() const { return node_.memory; }
   Doorbell* doorbell() const { return &board().doorbell(nodeRank_); }
 
-  int nodeRankOf(int rank) const { return node_.places[static_cast<size_t>(rank)].nodeRank; }
-  // The how-manieth communicator is made of this one's remaining ranks. By the thread that issues.
-  uint64_t nextShrink() { return ++shrinks_; }
+  // Of the next communicator that is made of those ranks. By the thread that issues.
+  ShrinkNumber nextShrink(const std::vector<int>& remaining) {
+    return {++shrinks_[remaining], shrinkPlaces_++};
+  }
 
   // Out of band, for set-up that follows init: collective, waits for the others as long as init does.
   std::vector<std::string> allGather(const std::string& mine);
@@ -113,7 +116,9 @@ class Member {
 
   void finalize();
   bool finalized() const { return loadAcquire(&finalized_) != 0; }
-  void requestAbort();  // any thread
+  void requestAbort();  // of calls; any thread
+  void requestEnd();    // of everything that goes on, shrinks too; any thread
+  bool ends() const { return ends_; }
   bool abortRequested() const { return aborted_; }
   void leave();  // says goodbye to the other ranks; nothing may be run after
 
@@ -131,7 +136,7 @@ class Member {
   Settings settings_;
   CommConfig config_;
   AbortFlag stopBootstrap_;  // which it watches
-  std::atomic<bool> aborted_{false};
+  std::atomic<bool> aborted_{false}, ends_{false};
   std::unique_ptr<Bootstrap> bootstrap_;
   ScheduleBook schedules_;
   UserOperators operators_;
@@ -145,7 +150,8 @@ class Member {
   uint64_t calls_ = 0;                      // collectives issued ...
   uint64_t history_ = 0;                    // ... and their hash
   std::vector<uint64_t> sends_, receives_;  // point-to-point calls issued, by peer
-  uint64_t shrinks_ = 0;
+  std::map<std::vector<int>, uint64_t> shrinks_;
+  uint64_t shrinkPlaces_ = 0;
   Waiter waiter_;
   uint32_t finalized_ = 0;
   int64_t lookedForGone_ = 0;  // when, in milliseconds

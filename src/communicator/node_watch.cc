@@ -102,8 +102,11 @@ std::optional<Error> NodeWatch::look(const WaitEntry& entry, uint64_t progress) 
   std::optional<Error> found;
   if (std::any_of(round_.begin(), round_.end(), sameCall)) found = endRound();
   round_.push_back(entry);
-  signature_ = mix(signature_, mix(mix(entry.call.number, entry.call.collective),
-                                   mix(progress, static_cast<uint64_t>(entry.call.root))));
+  for (const uint64_t value :
+       {entry.call.number, uint64_t{entry.call.collective}, static_cast<uint64_t>(entry.call.root), progress,
+        static_cast<uint64_t>(entry.peer), static_cast<uint64_t>(entry.what), uint64_t{entry.lane},
+        uint64_t{entry.step}, entry.piece})
+    signature_ = mix(signature_ ^ value);
   return found;
 }
 
@@ -179,41 +182,51 @@ bool NodeWatch::confirmed() {
   return all;
 }
 
-// A way from this rank's waits that comes back to where it was; empty if there is none.
+// A circle through one of this rank's waits for a call that another rank has not begun; empty if there is
+// none. Within calls that all have begun there are no deadlocks (schedules are checked), and a wait there is
+// only one of those that a call's lanes have.
 std::vector<NodeWatch::Spot> NodeWatch::circle(const AllWaits& all) const {
-  std::vector<Spot> path;
-  std::vector<std::vector<bool>> seen;
-  for (const RankWaits& waits : all) seen.emplace_back(waits.entries.size());
-  struct Branch {
-    Spot place;
-    size_t depth;
+  for (size_t i = 0; i < all[static_cast<size_t>(nodeRank_)].entries.size(); ++i) {
+    const Spot own{nodeRank_, i};
+    const Awaiting awaiting = awaitedBy(all, own);
+    if (awaiting.begun) continue;
+    for (const Spot& next : awaiting.spots) {
+      std::vector<Spot> way = wayTo(all, next, own);
+      if (!way.empty()) return way;
+    }
+  }
+  return {};
+}
+
+// From a wait to another, over what each can't end before; empty if there is no way.
+std::vector<NodeWatch::Spot> NodeWatch::wayTo(const AllWaits& all, const Spot& from, const Spot& to) const {
+  std::vector<Spot> found{from};
+  std::vector<size_t> before{0};  // of each: which of them led there
+  const auto same = [](const Spot& a, const Spot& b) {
+    return a.nodeRank == b.nodeRank && a.entry == b.entry;
   };
-  std::vector<Branch> open;
-  for (size_t i = 0; i < all[static_cast<size_t>(nodeRank_)].entries.size(); ++i)
-    open.push_back({{nodeRank_, i}, 0});
-  while (!open.empty()) {
-    const auto [place, depth] = open.back();
-    open.pop_back();
-    path.resize(depth);
-    const auto again = std::find_if(path.begin(), path.end(), [&, at = place](const Spot& other) {
-      return other.nodeRank == at.nodeRank && other.entry == at.entry;
-    });
-    if (again != path.end()) return {again, path.end()};
-    if (seen[static_cast<size_t>(place.nodeRank)][place.entry]) continue;
-    seen[static_cast<size_t>(place.nodeRank)][place.entry] = true;
-    path.push_back(place);
-    for (const Spot& next : awaitedBy(all, place)) open.push_back({next, depth + 1});
+  for (size_t at = 0; at < found.size(); ++at) {
+    if (same(found[at], to)) {
+      std::vector<Spot> way{found[at]};
+      for (; at != 0; at = before[at]) way.push_back(found[before[at]]);
+      return {way.rbegin(), way.rend()};
+    }
+    for (const Spot& next : awaitedBy(all, found[at]).spots) {
+      if (std::any_of(found.begin(), found.end(), [&](const Spot& it) { return same(it, next); })) continue;
+      found.push_back(next);
+      before.push_back(at);
+    }
   }
   return {};
 }
 
 // What a wait can't end before. The other end of the same call, where that has begun and waits. Where it has
 // not begun, nothing of it happens before all that the peer does now is done: any of its waits.
-std::vector<NodeWatch::Spot> NodeWatch::awaitedBy(const AllWaits& all, const Spot& place) const {
+NodeWatch::Awaiting NodeWatch::awaitedBy(const AllWaits& all, const Spot& place) const {
   const WaitEntry& entry = all[static_cast<size_t>(place.nodeRank)].entries[place.entry];
   const int peer = nodeRankOf(entry.peer);
-  std::vector<Spot> awaited;
-  if (peer < 0) return awaited;
+  Awaiting awaiting;
+  if (peer < 0) return awaiting;
   const std::vector<WaitEntry>& theirs = all[static_cast<size_t>(peer)].entries;
   const bool peerCall = entry.call.isPeerCall();
   for (size_t i = 0; i < theirs.size(); ++i) {
@@ -222,11 +235,12 @@ std::vector<NodeWatch::Spot> NodeWatch::awaitedBy(const AllWaits& all, const Spo
                                          call.root == rankOf(place.nodeRank)
                                    : !call.isPeerCall();
     // One before it in the same line counts too: it comes first.
-    if (otherEnd && call.number <= entry.call.number) return {{peer, i}};
+    if (otherEnd && call.number <= entry.call.number) return {{{peer, i}}, call.number == entry.call.number};
   }
-  if (!notBegun(peer, place.nodeRank, entry.call)) return awaited;
-  for (size_t i = 0; i < theirs.size(); ++i) awaited.push_back({peer, i});
-  return awaited;
+  if (!notBegun(peer, place.nodeRank, entry.call)) return awaiting;
+  awaiting.begun = false;
+  for (size_t i = 0; i < theirs.size(); ++i) awaiting.spots.push_back({peer, i});
+  return awaiting;
 }
 
 // Whether `nodeRank` has not begun its part of `byNodeRank`'s call.

@@ -28,6 +28,8 @@ class NodeWatch {
   // Another rank that destroyed its communicator without having begun this collective.
   std::optional<Error> leftBefore(const CallDescriptor& call) const;
   bool hasLeft(int rank) const;
+  int nodeRankOf(int rank) const;  // -1: on another node, or there is none
+
   // Whether a rank's process has ended without a goodbye. A system call.
   bool isGone(int rank) const;
   // One of which that is so; -1 if all are there.
@@ -59,13 +61,17 @@ class NodeWatch {
 
   const Board& board() const { return node_.memory->board(); }
   int rankOf(int nodeRank) const { return node_.nodeRanks[static_cast<size_t>(nodeRank)]; }
-  int nodeRankOf(int rank) const;
   std::optional<Error> disagreementWith(int nodeRank, uint64_t number) const;
 
   std::optional<Error> endRound();
   std::optional<Error> deadlock();
   AllWaits allWaits() const;
-  std::vector<Spot> awaitedBy(const AllWaits& all, const Spot& place) const;
+  struct Awaiting {
+    std::vector<Spot> spots;
+    bool begun = true;  // the other has begun its part of the same call
+  };
+  Awaiting awaitedBy(const AllWaits& all, const Spot& place) const;
+  std::vector<Spot> wayTo(const AllWaits& all, const Spot& from, const Spot& to) const;
   bool notBegun(int nodeRank, int byNodeRank, const CallDescriptor& call) const;
   std::vector<Spot> circle(const AllWaits& all) const;
   bool confirmed();

@@ -187,9 +187,9 @@ std::unique_ptr<Member> Communicator::memberOfSplit(std::shared_ptr<JoiningSplit
 }
 
 std::unique_ptr<Member> Communicator::memberOfShrink(std::shared_ptr<JoiningSplit> joining,
-                                                     const std::vector<int>& remaining, uint64_t number,
-                                                     bool aborting, const CommConfig& config,
-                                                     const AbortFlag& abort) {
+                                                     const std::vector<int>& remaining,
+                                                     const ShrinkNumber& number, bool aborting,
+                                                     const CommConfig& config, const AbortFlag& abort) {
   Member& parent = joining->awaitTurn();
   const Settings settings = parent.settings();
   const Wait wait{Deadline::in(settings.initTimeout), abort.get()};
@@ -231,8 +231,8 @@ void Communicator::shrink(Communicator** out, const std::vector<int>& excluded, 
     *out = nullptr;
     if (aborting) abortCalls();
     auto joining = std::make_shared<JoiningSplit>(*this);
+    const ShrinkNumber number = joining->parent().nextShrink(remaining);  // also where it then fails
     if (!aborting) joining->parent().throwIfUnusable();
-    const uint64_t number = joining->parent().nextShrink();
     auto makeMember = [=, joining = std::move(joining)]() mutable {
       return memberOfShrink(std::move(joining), remaining, number, aborting, wanted, abort);
     };
@@ -265,6 +265,9 @@ void Communicator::abortCalls() {
   Task::drop(*this);
   member_->fail(Code::InvalidUsage,
                 concat("rank ", member_->rank(), ": the communicator was aborted (NCCL_SHRINK_ABORT)"));
+  // Their buffers are the caller's again.
+  for (; loadAcquire(&operation_) != 0; ::sched_yield()) Task::drop(*this);
+  tasks_.drain();
 }
 
 // Of one that is still being set up, its thread does the rest: it notices within a wait's slice, or, where it

@@ -1,6 +1,7 @@
 #include "communicator/shrink.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/error.h"
@@ -25,85 +26,123 @@ uint64_t hashOf(const std::vector<int>& ranks) {
 // The ranks that remain, as one of them sees them come.
 class Gathering {
  public:
-  Gathering(Member& parent, const std::vector<int>& remaining, uint64_t number, bool needsParent,
+  Gathering(Member& parent, const std::vector<int>& remaining, const ShrinkNumber& number, bool needsParent,
             const Wait& wait)
-      : parent_(parent), remaining_(remaining), number_(number), needsParent_(needsParent), wait_(wait) {}
+      : parent_(parent), remaining_(remaining), place_(number.place), needsParent_(needsParent), wait_(wait) {
+    mine_.members = hashOf(remaining_);
+    mine_.number = mix(mine_.members, number.count);
+  }
 
+  // The id at which they all will meet. Where that fails the others are told why.
   UniqueId meet() {
-    Invitation mine{number_, hashOf(remaining_), Invitation::Joins, {}};
-    invite(mine);
-    const int leader = remaining_.front();
-    if (leader == parent_.rank()) {
-      while (!allHere()) pause();
-      mine.kind = Invitation::Invites;
-      const UniqueId id = makeId(mine);
-      invite(mine);
-      return id;
-    }
-    for (;;) {
-      const bool here = allHere();
-      const std::optional<Invitation> invitation = of(leader);
-      if (invitation && invitation->kind == Invitation::Invites) return idIn(*invitation);
-      if (invitation && invitation->kind == Invitation::Fails)
-        throw Error(Code::RemoteError,
-                    concat("rank ", leader, " made no id for the remaining ranks: ",
-                           printable({invitation->text.data(), ::strnlen(invitation->text.data(), 128)})));
-      if (here) throwIfGone(leader);
-      pause();
-    }
-  }
-
- private:
-  static UniqueId idIn(const Invitation& invitation) {
-    UniqueId id;
-    std::copy(invitation.text.begin(), invitation.text.end(), id.bytes.begin());
-    return id;
-  }
-
-  // A root of its own, also where the parent met at NCCL_COMM_ID.
-  UniqueId makeId(Invitation& mine) {
-    Settings settings = parent_.settings();
-    settings.commId.clear();
     try {
-      const UniqueId id = getUniqueId(settings);
-      std::copy(id.bytes.begin(), id.bytes.end(), mine.text.begin());
+      for (const int rank : remaining_) setBit(mine_.text, parent_.watch().nodeRankOf(rank));
+      post(Invitation::Joins);
+      const UniqueId id = remaining_.front() == parent_.rank() ? invite() : await(remaining_.front());
       return id;
     } catch (const Error& error) {
-      mine.kind = Invitation::Fails;
-      std::copy_n(error.what(), std::min(std::strlen(error.what()), mine.text.size() - 1), mine.text.begin());
-      invite(mine);
+      mine_.text.fill('\0');
+      std::copy_n(error.what(), std::min(std::strlen(error.what()), mine_.text.size() - 1),
+                  mine_.text.begin());
+      post(differs_ ? Invitation::Differs : Invitation::Fails);
       throw;
     }
   }
 
-  void invite(const Invitation& mine) const {
-    parent_.memory()->board().invite(parent_.nodeRankOf(parent_.rank()), mine);
+ private:
+  UniqueId invite() {
+    while (!allHere()) pause();
+    const UniqueId id = idWithRoot(parent_.settings());
+    std::copy(id.bytes.begin(), id.bytes.end(), mine_.text.begin());
+    post(Invitation::Invites);
+    return id;
   }
-  std::optional<Invitation> of(int rank) const {
-    return parent_.memory()->board().invitation(parent_.nodeRankOf(rank), number_);
+
+  UniqueId await(int leader) {
+    for (;; pause()) {
+      allHere();
+      const std::optional<Invitation> invitation = of(leader);
+      if (!invitation || invitation->kind != Invitation::Invites) continue;
+      UniqueId id;
+      std::copy(invitation->text.begin(), invitation->text.end(), id.bytes.begin());
+      post(Invitation::Joined);
+      return id;
+    }
+  }
+
+  static void setBit(std::array<char, 128>& bits, int index) {
+    char* const byte = byteOf(bits, index);
+    if (byte != nullptr) *byte = static_cast<char>(*byte | 1 << index % 8);
+  }
+  static bool hasBit(std::array<char, 128> bits, int index) {
+    const char* const byte = byteOf(bits, index);
+    return byte != nullptr && ((*byte >> index % 8) & 1) != 0;
+  }
+  static char* byteOf(std::array<char, 128>& bits, int index) {
+    const auto byte = static_cast<size_t>(index) / 8;
+    return index >= 0 && byte < bits.size() ? &bits[byte] : nullptr;
+  }
+
+  const Board& board() const { return parent_.memory()->board(); }
+
+  void post(Invitation::Kind kind) {
+    mine_.kind = kind;
+    board().invite(parent_.watch().nodeRankOf(parent_.rank()), place_, mine_);
+  }
+
+  // What `rank` posted of this gathering, or of one of other ranks that waits for this rank.
+  std::optional<Invitation> of(int rank, bool mine = true) const {
+    const int own = parent_.watch().nodeRankOf(parent_.rank());
+    for (const Invitation& invitation : board().invitations(parent_.watch().nodeRankOf(rank))) {
+      const bool waits = invitation.kind == Invitation::Joins || invitation.kind == Invitation::Objects;
+      if (mine ? invitation.number == mine_.number
+               : waits && invitation.members != mine_.members && hasBit(invitation.text, own))
+        return invitation;
+    }
+    return std::nullopt;
+  }
+
+  // Two that wait for each other, in gatherings of different ranks. Gives the other one time to see that too.
+  void throwIfDiffers(int rank) {
+    if (!of(rank, false)) return;
+    differs_ = true;
+    post(Invitation::Objects);
+    for (const Deadline end = Deadline::in(kTimeToSee); !end.passed(); sleepFor(kPause, wait_, "a shrink")) {
+      const std::optional<Invitation> other = of(rank, false);
+      if (!other || other->kind == Invitation::Objects) break;
+    }
+    throw Error(Code::InvalidUsage, concat("ranks disagree: rank ", parent_.rank(), " and rank ", rank,
+                                           " exclude different ranks"));
+  }
+
+  void throwTheirs(int rank, const Invitation& theirs) {
+    differs_ = theirs.kind == Invitation::Differs;
+    const std::string why =
+        printable({theirs.text.data(), ::strnlen(theirs.text.data(), theirs.text.size())});
+    throw Error(differs_ ? Code::InvalidUsage : Code::RemoteError,
+                concat("rank ", rank, " gave up on it: ", why));
   }
 
   bool allHere() {
     missing_.clear();
+    const bool looksForDead = looks_++ % kLooksPerDead == 0;
     for (const int rank : remaining_) {
       const std::optional<Invitation> theirs = of(rank);
-      if (!theirs) {
-        throwIfGone(rank);
-        missing_.push_back(rank);
-      } else if (theirs->members != hashOf(remaining_)) {
-        throw Error(Code::InvalidUsage, concat("ranks disagree: rank ", parent_.rank(), " and rank ", rank,
-                                               " exclude different ranks"));
-      }
+      if (!theirs) throwIfDiffers(rank);
+      if (!theirs) missing_.push_back(rank);
+      if (theirs && theirs->kind >= Invitation::Differs) throwTheirs(rank, *theirs);
+      if (looksForDead && parent_.watch().isGone(rank))
+        throw Error(Code::RemoteError, concat("rank ", rank, " is gone; exclude it too"));
+      // Once more: it may have come, and gone on, since.
+      if (!theirs && parent_.watch().hasLeft(rank) && !of(rank))
+        throw Error(Code::RemoteError,
+                    concat("rank ", rank, " has destroyed its communicator; exclude it too"));
     }
     return missing_.empty();
   }
 
-  void throwIfGone(int rank) {
-    if (parent_.watch().isGone(rank) || parent_.watch().hasLeft(rank))
-      throw Error(Code::RemoteError, concat("rank ", rank, " is gone; exclude it too"));
-  }
-
   void pause() {
+    if (parent_.ends()) throw Error(Code::InvalidUsage, "the communicator was aborted meanwhile");
     if (needsParent_ && parent_.asyncError() != Code::Success) parent_.throwIfFailed();
     const std::string what =
         concat("rank ", parent_.rank(), " making a communicator of the ranks that remain, waiting for ",
@@ -112,12 +151,18 @@ class Gathering {
     sleepFor(kPause, wait_, what);
   }
 
+  static constexpr uint32_t kLooksPerDead = 50;  // a system call for each rank
+  static constexpr std::chrono::milliseconds kTimeToSee{500};
+
   Member& parent_;
   const std::vector<int>& remaining_;
-  uint64_t number_;
+  Invitation mine_;
+  uint64_t place_;
   bool needsParent_;
   Wait wait_;
   std::vector<int> missing_;
+  uint32_t looks_ = 0;
+  bool differs_ = false;
 };
 
 }  // namespace
@@ -140,8 +185,8 @@ std::vector<int> remainingRanks(int ranks, int self, const std::vector<int>& exc
   return remaining;
 }
 
-SplitPart joinShrink(Member& parent, const std::vector<int>& remaining, uint64_t number, bool needsParent,
-                     const Wait& wait) {
+SplitPart joinShrink(Member& parent, const std::vector<int>& remaining, const ShrinkNumber& number,
+                     bool needsParent, const Wait& wait) {
   SplitPart mine;
   mine.id = Gathering(parent, remaining, number, needsParent, wait).meet();
   mine.ranks = static_cast<int>(remaining.size());

@@ -30,17 +30,11 @@ std::vector<SplitWish> partOf(const std::vector<std::string>& wishes, int color)
   return part;
 }
 
-// A root of its own, also where the parent met at NCCL_COMM_ID.
-std::string makeId(Settings settings) {
-  settings.commId.clear();
-  const UniqueId id = getUniqueId(settings);
-  return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
-}
-
 // In its place where that fails: why, in another size than an id's. The others wait for it.
 std::string idOrReason(const Settings& settings, std::optional<Error>& failure) {
   try {
-    return makeId(settings);
+    const UniqueId id = idWithRoot(settings);
+    return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
   } catch (const Error& error) {
     failure.emplace(error);
     return concat(error.what()).substr(0, UniqueId{}.bytes.size() - 1);
@@ -48,6 +42,11 @@ std::string idOrReason(const Settings& settings, std::optional<Error>& failure) 
 }
 
 }  // namespace
+
+UniqueId idWithRoot(Settings settings) {
+  settings.commId.clear();
+  return getUniqueId(settings);
+}
 
 SplitPart joinSplit(Member& parent, int color, int key) {
   const std::vector<SplitWish> part = partOf(parent.allGather(encodeWish(color, key)), color);

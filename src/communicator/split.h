@@ -1,6 +1,7 @@
 // Communicators made of an existing one's ranks.
 #pragma once
 
+#include "base/settings.h"
 #include "bootstrap/unique_id.h"
 
 namespace topoccl {
@@ -16,6 +17,9 @@ struct SplitPart {
   int ranks = 0;
   UniqueId id;
 };
+
+// An id with a root of its own, also where the parent met at NCCL_COMM_ID. Throws what getUniqueId() does.
+UniqueId idWithRoot(Settings settings);
 
 // Collective over the parent: ranks of the same colour make up a new communicator, ordered by key, then by
 // rank. Throws InvalidArgument on all ranks for a colour below kNoColor.

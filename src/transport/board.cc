@@ -45,10 +45,10 @@ void storeNumbered(uint64_t* words, const T& value) {
 }
 
 template <class T>
-std::optional<T> loadNumbered(const uint64_t* words, uint64_t number) {
+std::optional<T> loadNumbered(const uint64_t* words) {
   T value;
   load(&value, words, sizeof(T) / sizeof(uint64_t));
-  if (number == 0 || value.number != number || loadAcquire(&words[0]) != number) return std::nullopt;
+  if (value.number == 0 || loadAcquire(&words[0]) != value.number) return std::nullopt;
   return value;
 }
 
@@ -73,7 +73,7 @@ struct Board::Line {
   uint64_t beats;
   uint64_t waitCount;
   uint64_t waits[kMostWaits][kWaitWords];
-  alignas(kLine) uint64_t invitations[2][kInvitationWords];
+  alignas(kLine) uint64_t invitations[kInvitations][kInvitationWords];
   alignas(kLine) uint64_t words[kWordsBytes / sizeof(uint64_t)];
 };
 
@@ -114,7 +114,8 @@ void Board::post(int nodeRank, const CallDescriptor& call) const {
 }
 
 std::optional<CallDescriptor> Board::posted(int nodeRank, uint64_t number) const {
-  return loadNumbered<CallDescriptor>(line(nodeRank).calls[number % kHistory], number);
+  const auto call = loadNumbered<CallDescriptor>(line(nodeRank).calls[number % kHistory]);
+  return call && call->number == number ? call : std::nullopt;
 }
 
 CallDescriptor Board::lastPosted(int nodeRank) const {
@@ -160,12 +161,15 @@ RankWaits Board::waits(int nodeRank) const {
 
 // ---- invitations and last words ----
 
-void Board::invite(int nodeRank, const Invitation& invitation) const {
-  storeNumbered(line(nodeRank).invitations[invitation.number % 2], invitation);
+void Board::invite(int nodeRank, uint64_t place, const Invitation& invitation) const {
+  storeNumbered(line(nodeRank).invitations[place % kInvitations], invitation);
 }
 
-std::optional<Invitation> Board::invitation(int nodeRank, uint64_t number) const {
-  return loadNumbered<Invitation>(line(nodeRank).invitations[number % 2], number);
+std::vector<Invitation> Board::invitations(int nodeRank) const {
+  std::vector<Invitation> all;
+  for (const auto& words : line(nodeRank).invitations)
+    if (const auto invitation = loadNumbered<Invitation>(words)) all.push_back(*invitation);
+  return all;
 }
 
 void Board::setLastWords(int nodeRank, std::string_view words) const {

@@ -59,9 +59,13 @@ struct RankWaits {
 // A rank's part in making a communicator of some of this one's ranks, without those that it excludes: they
 // may be dead, and so may be whoever else could carry messages.
 struct Invitation {
-  enum Kind : uint64_t { None, Joins, Invites, Fails };  // invites: `text` is an id; fails: why there is none
+  // Joins: it waits for the others, `text` has a bit for each node rank that it thinks takes part. Objects:
+  // the same, but it has seen that another one thinks of other ranks. Joined: it has what it waited for.
+  // Invites: that too, `text` is an id. Differs, Fails: it gave up, for that or another reason, which is
+  // `text`.
+  enum Kind : uint64_t { None, Joins, Objects, Joined, Invites, Differs, Fails };
 
-  uint64_t number = 0;   // the how-manieth time
+  uint64_t number = 0;   // of these ranks and of the how-manieth time; not 0
   uint64_t members = 0;  // hash of the ranks that it thinks take part
   uint64_t kind = None;
   std::array<char, 128> text{};
@@ -74,8 +78,9 @@ struct alignas(64) TouchLine {
 
 class Board {
  public:
-  static constexpr uint64_t kHistory = 8;     // calls that can be looked up
-  static constexpr size_t kMostWaits = 8;     // that a rank posts
+  static constexpr uint64_t kHistory = 8;  // calls that can be looked up
+  static constexpr size_t kMostWaits = 8;  // that a rank posts
+  static constexpr uint64_t kInvitations = 8;
   static constexpr size_t kWordsBytes = 512;  // of last words
 
   static uint64_t bytes(int nodeRanks);
@@ -108,10 +113,9 @@ class Board {
   void beat(int nodeRank) const;
   RankWaits waits(int nodeRank) const;
 
-  // Of the last two numbers both can be read.
-  void invite(int nodeRank, const Invitation& invitation) const;
-  // Nothing where there is none of that number, or it changes.
-  std::optional<Invitation> invitation(int nodeRank, uint64_t number) const;
+  // In one of kInvitations places, which are read all together: those that are there and do not change.
+  void invite(int nodeRank, uint64_t place, const Invitation& invitation) const;
+  std::vector<Invitation> invitations(int nodeRank) const;
 
   // Why a rank gives up: set before it poisons. Cut to kWordsBytes.
   void setLastWords(int nodeRank, std::string_view words) const;

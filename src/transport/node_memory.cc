@@ -59,14 +59,16 @@ NodeMemory::Region& NodeMemory::region(int nodeRank) const {
 
 RingView NodeMemory::makeRing(int producer, uint64_t key, RingShape shape) {
   Region& region = this->region(producer);
-  const uint64_t used = region.usedBytes == 0 ? roundUp(sizeof(Region), kPageBytes) : region.usedBytes;
+  const uint64_t taken = loadRelaxed(&region.usedBytes),
+                 count = loadAcquire(&region.entryCount);  // read once
+  const uint64_t used = taken == 0 ? roundUp(sizeof(Region), kPageBytes) : taken;
   const uint64_t need = roundUp(RingView::bytes(shape), kLineBytes);
-  if (region.entryCount > kDirectoryEntries || !inRegion(used, 0, sizeof(Region)))
+  if (count > kDirectoryEntries || !inRegion(used, 0, sizeof(Region)))
     throw Error(Code::InternalError, "the directory of rings is damaged");
-  if (region.entryCount == kDirectoryEntries || need > kRegionBytes - used)
+  if (count == kDirectoryEntries || need > kRegionBytes - used)
     throw Error(Code::SystemError,
                 concat("no room for another connection: it needs ", need, " bytes; ", used, " of ",
-                       kRegionBytes, " bytes and ", region.entryCount, " of ", kDirectoryEntries,
+                       kRegionBytes, " bytes and ", count, " of ", kDirectoryEntries,
                        " entries are in use on node rank ", producer, "; lower TOPOCCL_SLOT_BYTES"));
   memory_.reserve(static_cast<uint64_t>(reinterpret_cast<unsigned char*>(&region) -
                                         reinterpret_cast<unsigned char*>(memory_.data())) +
@@ -75,10 +77,10 @@ RingView NodeMemory::makeRing(int producer, uint64_t key, RingShape shape) {
   region.usedBytes = used + need;
   RingView ring(reinterpret_cast<unsigned char*>(&region) + used, shape);
   ring.description() = {kRingMagic, shape};
-  DirectoryEntry& entry = region.entries[region.entryCount];
+  DirectoryEntry& entry = region.entries[count];
   entry = {key, used};
   // Pairs with findRing's acquire: whoever sees the count sees the entry and the description.
-  storeRelease(&region.entryCount, region.entryCount + 1);
+  storeRelease(&region.entryCount, count + 1);
   return ring;
 }
 

@@ -343,6 +343,60 @@ TEST(Agreement, IsNotDoubtedWhileAStoppedRankHasNotSeenItsData) {
   });
 }
 
+// Inside a call all ranks may wait for each other's lanes, while it is a stopped rank that they all need.
+TEST(Agreement, IsNotDoubtedWhileARankIsStoppedInsideACall) {
+  constexpr int kRanks = 4;
+  for (const char* algorithm : {"mesh_twoshot", "ring", "tree"}) {
+    const Environment environment{{"NCCL_ALGO", algorithm}};
+    const ncclUniqueId id = newId();
+    SharedValue<std::atomic<pid_t>> victim;
+    SharedValue<std::atomic<bool>> over;
+    std::thread stopper([&] {
+      while (*victim == 0) std::this_thread::sleep_for(1ms);
+      std::this_thread::sleep_for(100ms);
+      ::kill(*victim, SIGSTOP);
+      std::this_thread::sleep_for(1500ms);  // longer than what makes a circle suspicious
+      ::kill(*victim, SIGCONT);
+      *over = true;
+    });
+    onProcesses(kRanks, [&](int rank) {
+      ncclComm_t comm = nullptr;
+      EXPECT_EQ(ncclCommInitRank(&comm, kRanks, id, rank), ncclSuccess);
+      const Call call{Call::AllReduce, size_t{1} << 20};
+      Buffers buffers(bytesOf(call, 1));
+      EXPECT_EQ(run(call, comm, buffers), ncclSuccess) << lastError();
+      if (rank == 3) *victim = ::getpid();
+      // Rank 3 says in each call whether it is the last.
+      for (float last = 0, all = 0; all == 0;) {
+        EXPECT_EQ(run(call, comm, buffers), ncclSuccess) << algorithm << lastError();
+        last = rank == 3 && *over ? 1 : 0;
+        const ncclResult_t result = ncclAllReduce(&last, &all, 1, ncclFloat, ncclSum, comm, nullptr);
+        EXPECT_EQ(result, ncclSuccess) << algorithm << lastError();
+        if (result != ncclSuccess) break;
+      }
+      EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+      return 0;
+    });
+    stopper.join();
+  }
+}
+
+// What a rank waits for changes while nothing of it moves: first for one child of a tree, then for the other.
+TEST(Agreement, IsNotDoubtedWhereTheRanksOfATreeComeLate) {
+  const Environment environment{{"NCCL_ALGO", "tree"}};
+  const ncclUniqueId id = newId();
+  onProcesses(3, [&](int rank) {
+    ncclComm_t comm = nullptr;
+    EXPECT_EQ(ncclCommInitRank(&comm, 3, id, rank), ncclSuccess);
+    Buffers buffers(1000);
+    EXPECT_EQ(run({}, comm, buffers), ncclSuccess) << lastError();
+    ::usleep(rank == 1 ? 0 : rank == 0 ? 1'000'000 : 2'500'000);
+    EXPECT_EQ(run({}, comm, buffers), ncclSuccess) << lastError();
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+    return 0;
+  });
+}
+
 // A program of collectives and messages that all ranks follow, each with pauses of its own, some of which are
 // longer than what makes a standstill.
 TEST(Agreement, IsNotDoubtedHoweverLateRanksCome) {

@@ -125,6 +125,69 @@ TEST(Shrink, NamesADeadRankThatRemains) {
       });
 }
 
+// Not all ranks take part in each.
+TEST(Shrink, OfDifferentRanksFollowEachOther) {
+  const ncclUniqueId id = newId();
+  onProcesses(4, [&](int rank) {
+    const ncclComm_t comm = joined(id, 4, rank);
+    for (int round = 0; round < 5; ++round)
+      for (const int excluded : {3, 0, 2}) {
+        if (rank == excluded) continue;
+        ncclComm_t next = nullptr;
+        EXPECT_EQ(shrink(comm, {excluded}, &next, NCCL_SHRINK_DEFAULT), ncclSuccess) << lastError();
+        EXPECT_EQ(sum(next, 100), ncclSuccess) << lastError();
+        EXPECT_EQ(ncclCommDestroy(next), ncclSuccess);
+      }
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+    return 0;
+  });
+}
+
+TEST(Shrink, ThatFailedOnSomeMayBeTriedAgain) {
+  const ncclUniqueId id = newId();
+  std::atomic<int> failed{0};
+  onThreads(3, [&](int rank) {
+    const ncclComm_t comm = joined(id, 3, rank);
+    ncclComm_t next = nullptr;
+    if (rank == 2) {
+      while (failed < 2) std::this_thread::yield();
+      EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+      return;
+    }
+    if (rank == 0) {
+      EXPECT_EQ(ncclRecv(&next, 1, ncclInt8, 0, comm, nullptr), ncclInvalidUsage);  // from itself
+    }
+    // Rank 0 can't; rank 1 learns that inside.
+    EXPECT_NE(shrink(comm, {2}, &next, NCCL_SHRINK_DEFAULT), ncclSuccess);
+    ++failed;
+    EXPECT_EQ(shrink(comm, {2}, &next), ncclSuccess) << lastError();
+    EXPECT_EQ(sum(next, 100), ncclSuccess) << lastError();
+    EXPECT_EQ(ncclCommDestroy(next), ncclSuccess);
+    EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+  });
+}
+
+TEST(Shrink, EndsWithAnAbortOfTheParent) {
+  const ncclUniqueId id = newId();
+  std::atomic<int> ended{0};
+  onThreads(3, [&](int rank) {
+    const ncclComm_t comm = joined(id, 3, rank);
+    if (rank != 0) {  // these never come
+      while (ended < 1) std::this_thread::yield();
+      EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+      return;
+    }
+    std::thread aborter([&] {
+      std::this_thread::sleep_for(50ms);
+      EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+    });
+    ncclComm_t next = nullptr;
+    EXPECT_EQ(shrink(comm, {2}, &next), ncclInvalidUsage) << lastError();
+    aborter.join();
+    ++ended;
+  });
+}
+
 TEST(Shrink, ListsWhoDidNotCome) {
   const Environment environment{{"TOPOCCL_INIT_TIMEOUT", "0.7"}};
   const ncclUniqueId id = newId();
