@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -133,7 +134,8 @@ double round(Case which) {
   const int expected = which == Case::WithoutARoot ? kRanks - 1 : kRanks;
   while (shared->ready < expected) ::usleep(1000);
   if (which == Case::WithoutARoot) ::waitpid(ranks[0], nullptr, 0);
-  ::usleep(static_cast<useconds_t>(100'000 + std::rand() % 50'000));
+  static std::minstd_rand moments(1);
+  ::usleep(static_cast<useconds_t>(100'000 + moments() % 50'000));
   if (which == Case::Abort) {
     for (int rank = 1; rank < kRanks; ++rank) ::kill(ranks[static_cast<size_t>(rank)], SIGSTOP);
     ++shared->ready;
@@ -159,7 +161,7 @@ double round(Case which) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::atoi(argv[1]) : 20;
+  const int rounds = argc > 1 ? static_cast<int>(std::strtol(argv[1], nullptr, 10)) : 20;
   if (argc > 2 || rounds < 1) {
     std::fprintf(stderr, "failure_times [ROUNDS]: ROUNDS is a number of at least 1, not \"%s\"\n", argv[1]);
     return 2;
