@@ -143,6 +143,7 @@ TEST(ComeAndGo, OfTwoProcessesLeavesNothing) {
   struct Boxes {
     ncclUniqueId ids[2 * kRounds];
     std::atomic<int> made{0};
+    std::atomic<int> summed{0};
   };
   SharedValue<Boxes> boxes;
   onProcesses(2, [&](int rank) {
@@ -156,6 +157,8 @@ TEST(ComeAndGo, OfTwoProcessesLeavesNothing) {
       ncclComm_t comm = nullptr;
       EXPECT_EQ(ncclCommInitRank(&comm, 2, boxes->ids[round], rank), ncclSuccess) << lastError();
       expectSum(comm, 2, rank, 1000);
+      ++boxes->summed;
+      while (boxes->summed < 2 * (round + 1)) ::usleep(100);  // an abort may fail the other's call
       EXPECT_EQ(round % 2 == 0 ? ncclCommDestroy(comm) : ncclCommAbort(comm), ncclSuccess);
       ++round;
     });
