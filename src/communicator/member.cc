@@ -140,15 +140,13 @@ bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool sta
   }
   if (peerFailed()) return true;
   if (const std::optional<Error> obstacle = work.obstacle(running, stalled)) {
-    // What is wrong with a message to itself is this rank's fault.
-    const bool own = work.descriptor().isPeerCall() || obstacle->code() != Code::InvalidUsage;
-    fail(obstacle->code(), obstacle->what(), own ? Fault::Own : Fault::Shared);
+    failBy(work, *obstacle);
     return true;
   }
   if (!stalled) watch_.moved();
   if (stalled)
     if (const std::optional<Error> circle =
-            watch_.look(work.waiting(running), running == nullptr ? 0 : running->progress() + 1)) {
+            watch_.look(work.waiting(running), MemberWork::progressOf(running))) {
       fail(*circle);
       return true;
     }
@@ -230,8 +228,7 @@ Code Member::asyncError() {
 void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
   const MachineFailure& failure = running.failure();
   if (failure.poisoned && peerFailed()) return;
-  if (const std::optional<Error> obstacle = work.obstacle(&running, false))
-    return fail(obstacle->code(), obstacle->what());
+  if (const std::optional<Error> obstacle = work.obstacle(&running, false)) return failBy(work, *obstacle);
   const Connection& connection = running.schedule().connections[failure.connection];
   // A slot of another call: ranks disagree. Of this one: the library is at fault.
   const bool sameCall = failure.found.call == running.call();
@@ -246,6 +243,12 @@ void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
       concat("rank ", rank(), ": ", work.text(), ": rank ", connection.from, " sent chunk ",
              failure.found.chunk, " (", failure.found.bytes, " bytes) where chunk ", failure.expectedChunk,
              " (", failure.expectedBytes, " bytes) was expected", sameCall ? "" : ", of another call")));
+}
+
+// What is wrong with a message to itself is this rank's fault, what is with a collective that of all.
+void Member::failBy(const MemberWork& work, const Error& obstacle) {
+  if (work.descriptor().isPeerCall()) return fail(obstacle.code(), obstacle.what());
+  fail(obstacle);
 }
 
 // Of calls that disagree.

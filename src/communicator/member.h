@@ -131,6 +131,7 @@ class Member {
   bool peerFailed();
   bool peerGone();
   void fail(const Error& error);
+  void failBy(const MemberWork& work, const Error& obstacle);
   std::optional<PeerFailure> reportedFailure() const;
 
   Settings settings_;

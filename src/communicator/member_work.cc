@@ -31,7 +31,7 @@ bool MemberWork::giveUp(const BoundSchedule* running, bool stalled) {
 
 bool MemberWork::stuck(const BoundSchedule* running, std::chrono::milliseconds limit) const {
   const auto now = std::chrono::steady_clock::now();
-  const uint64_t progress = running == nullptr ? 0 : running->progress() + 1;
+  const uint64_t progress = progressOf(running);
   if (movedAt_ == std::chrono::steady_clock::time_point{} || progress != progress_) movedAt_ = now;
   progress_ = progress;
   return now - movedAt_ >= limit;

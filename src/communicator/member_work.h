@@ -35,6 +35,11 @@ class MemberWork : public Work {
   // With `stalled` nothing of this rank's calls moves.
   virtual std::optional<Error> obstacle(const BoundSchedule* running, bool stalled) = 0;
 
+  // Changes whenever a lane has moved, or the work is opened.
+  static uint64_t progressOf(const BoundSchedule* running) {
+    return running == nullptr ? 0 : running->progress() + 1;
+  }
+
   // Whether nothing has moved for that long, as far as this was asked.
   bool stuck(const BoundSchedule* running, std::chrono::milliseconds limit) const;
 

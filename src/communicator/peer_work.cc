@@ -31,7 +31,7 @@ std::optional<Error> PeerWork::obstacle(const BoundSchedule* running, bool stall
     return Error(Code::InvalidUsage,
                  concat("rank ", member().rank(), ": ", text(),
                         call_.sends ? " has no receive" : " has no send", " in the same group"));
-  const uint64_t progress = running == nullptr ? 0 : running->progress() + 1;
+  const uint64_t progress = progressOf(running);
   // What the peer did before it left may have come since the last look.
   const bool stands = peerHadLeft_ && progress == progress_;
   peerHadLeft_ = member().watch().hasLeft(call_.peer);
