@@ -29,7 +29,7 @@ class HostStream;
 class Member;
 struct CollectiveCall;
 struct PeerCall;
-struct ShrinkNumber;
+struct SplitPart;
 
 // Instead of what the environment says; likewise for communicators that are made of this one.
 struct Deadlines {
@@ -113,9 +113,9 @@ class Communicator {
   CallPlan explain(const std::string& collective, uint64_t count, DataType type) const;
 
   // A call that a thread issues, or runs, inside a communicator, from its construction to its end: keeps
-  // destroy and abort waiting. There is one at a time, so a flag does; splits count apart (JoiningSplit), and
-  // so does what other threads may do meanwhile (Query). Throws InvalidArgument when the communicator is
-  // dead.
+  // destroy and abort waiting. There is one at a time, so a flag does; splits and shrinks count apart
+  // (Joining), and so does what other threads may do meanwhile (Query). Throws InvalidArgument when the
+  // communicator is dead.
   class Operation {
    public:
     explicit Operation(Communicator& communicator);
@@ -131,9 +131,10 @@ class Communicator {
  private:
   friend class HandlePool;
   class Query;
-  class JoiningSplit;
+  class Joining;
   using AbortFlag = std::shared_ptr<std::atomic<bool>>;
   using MakeMember = std::function<std::unique_ptr<Member>()>;
+  using Join = std::function<SplitPart(Member& parent)>;  // gets this rank its place in a new one
 
   // Pending while a thread sets it up, then live or failed; live to destroy or abort; closing while these
   // wait for calls inside; abandoned when they came before it was live.
@@ -155,11 +156,7 @@ class Communicator {
                  const AbortFlag& abort);
   CommConfig configOr(const CommConfig* config) const;
   void abortCalls();
-  static std::unique_ptr<Member> memberOfShrink(std::shared_ptr<JoiningSplit> joining,
-                                                const std::vector<int>& remaining, const ShrinkNumber& number,
-                                                bool aborting, const CommConfig& config,
-                                                const AbortFlag& abort);
-  static std::unique_ptr<Member> memberOfSplit(std::shared_ptr<JoiningSplit> joining, int color, int key,
+  static std::unique_ptr<Member> memberOfChild(std::shared_ptr<Joining> joining, const Join& join,
                                                const CommConfig& config, const AbortFlag& abort);
   bool idle() const;  // nothing that was issued is still to run
   void end(bool aborting);
@@ -172,10 +169,10 @@ class Communicator {
   uint32_t life_ = kDead;
   AbortFlag abort_;                  // of the set-up
   uint32_t settingUp_ = 0;           // 1 while its thread is inside
-  uint32_t splitting_ = 0;           // splits in the background whose communicator isn't there yet
-  uint32_t joining_ = 0;             // splits that still need this one ...
-  uint32_t nextSplit_ = 0;           // ... the number of the next one ...
-  uint32_t splitTurn_ = 0;           // ... and of the one whose turn it is
+  uint32_t splitting_ = 0;           // splits and shrinks in the background that aren't there yet
+  uint32_t joining_ = 0;             // those that still need this one ...
+  uint32_t nextJoining_ = 0;         // ... the number of the next one ...
+  uint32_t joiningTurn_ = 0;         // ... and of the one whose turn it is
   Code setUpError_ = Code::Success;  // why it failed
   uint32_t queries_ = 0;             // calls of any thread inside ...
   uint32_t operation_ = 0;           // ... and 1 while one that issues or runs is

@@ -143,25 +143,25 @@ void Communicator::initAll(Communicator** out, int count, const int* devices) {
   group.end();
 }
 
-// A split, as long as it needs its parent, which it keeps from ending. Those of one parent take turns, in
-// order of issue: each is a few messages between all ranks.
-class Communicator::JoiningSplit {
+// A split or shrink, as long as it needs its parent, which it keeps from ending. Those of one parent take
+// turns, in order of issue: each is a few messages between its ranks.
+class Communicator::Joining {
  public:
-  explicit JoiningSplit(Communicator& parent) : parent_(&parent) {
+  explicit Joining(Communicator& parent) : parent_(&parent) {
     parent.enter(&parent.joining_);
-    turn_ = parent.nextSplit_++;
+    turn_ = parent.nextJoining_++;
   }
-  ~JoiningSplit() {
+  ~Joining() {
     awaitTurn();
-    storeRelease(&parent_->splitTurn_, turn_ + 1);
+    storeRelease(&parent_->joiningTurn_, turn_ + 1);
     fetchAdd(&parent_->joining_, ~0U);
   }
-  JoiningSplit(const JoiningSplit&) = delete;
-  JoiningSplit& operator=(const JoiningSplit&) = delete;
+  Joining(const Joining&) = delete;
+  Joining& operator=(const Joining&) = delete;
 
   // What is before it ends by itself, or by an abort of the parent.
   Member& awaitTurn() const {
-    while (loadAcquire(&parent_->splitTurn_) != turn_) std::this_thread::sleep_for(kTurnPoll);
+    while (loadAcquire(&parent_->joiningTurn_) != turn_) std::this_thread::sleep_for(kTurnPoll);
     return *parent_->member_;
   }
   Member& parent() const { return *parent_->member_; }
@@ -174,28 +174,14 @@ class Communicator::JoiningSplit {
 };
 
 // This rank's member of the new communicator, nullptr where it is in none. Lets go of the parent on the way.
-std::unique_ptr<Member> Communicator::memberOfSplit(std::shared_ptr<JoiningSplit> joining, int color, int key,
+std::unique_ptr<Member> Communicator::memberOfChild(std::shared_ptr<Joining> joining, const Join& join,
                                                     const CommConfig& config, const AbortFlag& abort) {
   Member& parent = joining->awaitTurn();
-  const SplitPart part = joinSplit(parent, color, key);
   const Settings settings = parent.settings();
   const int device = parent.device();
+  const SplitPart part = join(parent);
   joining.reset();
   if (part.ranks == 0) return nullptr;
-  auto bootstrap = connectBootstrap(part.id, part.ranks, part.rank, settings, abort.get());
-  return std::make_unique<Member>(std::move(bootstrap), abort, settings, config, device);
-}
-
-std::unique_ptr<Member> Communicator::memberOfShrink(std::shared_ptr<JoiningSplit> joining,
-                                                     const std::vector<int>& remaining,
-                                                     const ShrinkNumber& number, bool aborting,
-                                                     const CommConfig& config, const AbortFlag& abort) {
-  Member& parent = joining->awaitTurn();
-  const Settings settings = parent.settings();
-  const Wait wait{Deadline::in(settings.initTimeout), abort.get()};
-  const SplitPart part = joinShrink(parent, remaining, number, !aborting, wait);
-  const int device = parent.device();
-  joining.reset();
   auto bootstrap = connectBootstrap(part.id, part.ranks, part.rank, settings, abort.get());
   return std::make_unique<Member>(std::move(bootstrap), abort, settings, config, device);
 }
@@ -211,10 +197,11 @@ void Communicator::split(Communicator** out, int color, int key, const CommConfi
   const AbortFlag abort = newAbortFlag();
   auto run = [=, this] {
     *out = nullptr;
-    auto joining = std::make_shared<JoiningSplit>(*this);  // std::function wants copyable captures
+    auto joining = std::make_shared<Joining>(*this);  // std::function wants copyable captures
     joining->parent().throwIfUnusable();
     auto makeMember = [=, joining = std::move(joining)]() mutable {
-      return memberOfSplit(std::move(joining), color, key, wanted, abort);
+      const auto join = [=](Member& parent) { return joinSplit(parent, color, key); };
+      return memberOfChild(std::move(joining), join, wanted, abort);
     };
     makeChild(out, std::move(makeMember), color != kNoColor, wanted.blocking != 0, abort);
   };
@@ -230,11 +217,15 @@ void Communicator::shrink(Communicator** out, const std::vector<int>& excluded, 
   auto run = [=, this] {
     *out = nullptr;
     if (aborting) abortCalls();
-    auto joining = std::make_shared<JoiningSplit>(*this);
+    auto joining = std::make_shared<Joining>(*this);
     const ShrinkNumber number = joining->parent().nextShrink(remaining);  // also where it then fails
     if (!aborting) joining->parent().throwIfUnusable();
     auto makeMember = [=, joining = std::move(joining)]() mutable {
-      return memberOfShrink(std::move(joining), remaining, number, aborting, wanted, abort);
+      const auto join = [&](Member& parent) {
+        const Wait wait{Deadline::in(parent.settings().initTimeout), abort.get()};
+        return joinShrink(parent, remaining, number, !aborting, wait);
+      };
+      return memberOfChild(std::move(joining), join, wanted, abort);
     };
     makeChild(out, std::move(makeMember), true, wanted.blocking != 0, abort);
   };

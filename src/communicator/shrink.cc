@@ -90,25 +90,34 @@ class Gathering {
     board().invite(parent_.watch().nodeRankOf(parent_.rank()), place_, mine_);
   }
 
-  // What `rank` posted of this gathering, or of one of other ranks that waits for this rank.
-  std::optional<Invitation> of(int rank, bool mine = true) const {
-    const int own = parent_.watch().nodeRankOf(parent_.rank());
-    for (const Invitation& invitation : board().invitations(parent_.watch().nodeRankOf(rank))) {
-      const bool waits = invitation.kind == Invitation::Joins || invitation.kind == Invitation::Objects;
-      if (mine ? invitation.number == mine_.number
-               : waits && invitation.members != mine_.members && hasBit(invitation.text, own))
-        return invitation;
-    }
+  template <class Fits>
+  std::optional<Invitation> posted(int rank, const Fits& fits) const {
+    for (const Invitation& invitation : board().invitations(parent_.watch().nodeRankOf(rank)))
+      if (fits(invitation)) return invitation;
     return std::nullopt;
+  }
+
+  // What `rank` posted of this gathering.
+  std::optional<Invitation> of(int rank) const {
+    return posted(rank, [&](const Invitation& one) { return one.number == mine_.number; });
+  }
+
+  // What it posted of one of other ranks, in which it waits for this rank.
+  std::optional<Invitation> ofAnother(int rank) const {
+    const int own = parent_.watch().nodeRankOf(parent_.rank());
+    return posted(rank, [&](const Invitation& one) {
+      const bool waits = one.kind == Invitation::Joins || one.kind == Invitation::Objects;
+      return waits && one.members != mine_.members && hasBit(one.text, own);
+    });
   }
 
   // Two that wait for each other, in gatherings of different ranks. Gives the other one time to see that too.
   void throwIfDiffers(int rank) {
-    if (!of(rank, false)) return;
+    if (!ofAnother(rank)) return;
     differs_ = true;
     post(Invitation::Objects);
     for (const Deadline end = Deadline::in(kTimeToSee); !end.passed(); sleepFor(kPause, wait_, "a shrink")) {
-      const std::optional<Invitation> other = of(rank, false);
+      const std::optional<Invitation> other = ofAnother(rank);
       if (!other || other->kind == Invitation::Objects) break;
     }
     throw Error(Code::InvalidUsage, concat("ranks disagree: rank ", parent_.rank(), " and rank ", rank,
