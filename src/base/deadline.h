@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 
 #include "base/error.h"
 
@@ -35,11 +36,13 @@ class Deadline {
   Clock::time_point time_;
 };
 
-// How long a wait may last: until `deadline`, or until somebody sets `*abort`. Waits sleep in slices of
-// kWaitSlice, so that an abort is noticed within one.
+// How long a wait may last: until `deadline`, until somebody sets `*abort`, or until `*check`, where there is
+// one, throws why what is waited for can't come any more. Waits sleep in slices of kWaitSlice, so that each
+// is noticed within one.
 struct Wait {
   Deadline deadline = Deadline::never();
   const std::atomic<bool>* abort = nullptr;
+  const std::function<void()>* check = nullptr;
 
   bool aborted() const { return abort && abort->load(); }
 };
@@ -59,7 +62,8 @@ struct AbortedError : Error {
 // Throws if `wait` is over; `what` says what was tried.
 void throwIfOver(const Wait& wait, const std::string& what);
 
-// Sleeps for `duration`, or less where the deadline comes first. Throws AbortedError.
+// Sleeps for `duration`, or less where the deadline comes first. Throws AbortedError, and what `check`
+// throws.
 void sleepFor(Deadline::Clock::duration duration, const Wait& wait, const std::string& what);
 
 }  // namespace topoccl

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,9 +59,11 @@ UniqueId getUniqueId(const Settings& settings);
 // Collective over `ranks` ranks with the same id. Retries while the root can't be reached, waits for the
 // other ranks, all until settings.initTimeout. Throws on every rank that took part, with ranks and values
 // named, when ranks are missing, double, out of range, or disagree about the number of ranks or the library's
-// version; so don't check `rank` before. `abort`, where given, must outlive the object.
+// version; so don't check `rank` before. `abort`, where given, must outlive the object; `check` is called now
+// and then until all have joined, and what it throws ends the wait.
 std::unique_ptr<Bootstrap> connectBootstrap(const UniqueId& id, int ranks, int rank, const Settings& settings,
-                                            const std::atomic<bool>* abort = nullptr);
+                                            const std::atomic<bool>* abort = nullptr,
+                                            const std::function<void()>& check = {});
 
 // All ranks of a communicator that lives in one process. No sockets; each is used from its own thread.
 // `aborts`: one flag per rank, or none at all.

@@ -85,10 +85,11 @@ UniqueId getUniqueId(const Settings& settings) {
 }
 
 std::unique_ptr<Bootstrap> connectBootstrap(const UniqueId& id, int ranks, int rank, const Settings& settings,
-                                            const std::atomic<bool>* abort) {
+                                            const std::atomic<bool>* abort,
+                                            const std::function<void()>& check) {
   const Rendezvous rendezvous = decodeUniqueId(id);
   const Bytes32 key = sessionKey(rendezvous.secret);
-  const Wait wait{Deadline::in(settings.initTimeout), abort};
+  const Wait wait{Deadline::in(settings.initTimeout), abort, check ? &check : nullptr};
   if (rendezvous.fromCommId && rank == 0) startRootAt(rendezvous, settings, wait);
   ControlConnection connection = reachRoot(rendezvous, key, rank, wait, settings.initTimeout);
 
@@ -101,7 +102,7 @@ std::unique_ptr<Bootstrap> connectBootstrap(const UniqueId& id, int ranks, int r
                   hostName()};
   connection.send(Message::Join, encode(join), wait, concat("rank ", rank, " joining"));
   // The root knows who is missing and says so at our deadline: wait a little longer to hear it.
-  const Wait longer{Deadline::in(wait.deadline.left(settings.initTimeout) + kGrace), abort};
+  const Wait longer{Deadline::in(wait.deadline.left(settings.initTimeout) + kGrace), abort, wait.check};
   const Welcome welcome = awaitWelcome(connection, rank, longer);
   log(Level::Info, Subsystem::Bootstrap, "rank ", rank, " of ", ranks, " joined at ",
       rendezvous.address.text());

@@ -191,7 +191,7 @@ bool Member::peerGone() {
                        .count();
   const int64_t last = loadRelaxed(&lookedForGone_);
   if (now < last + kGoneEvery.count() || !compareExchange(&lookedForGone_, last, now)) return false;
-  const int gone = watch_.gone();
+  const int gone = node_.gone();
   if (gone < 0) return false;
   fail(Code::RemoteError,
        concat("rank ", rank(), ": rank ", gone, " failed: its process is gone without a goodbye"));

@@ -62,6 +62,7 @@ class Member {
 
   // How to wait: on the caller's thread, or on one beside it, whose core the caller may need to compute on.
   WaitPolicy waitPolicy(bool besideCaller) const;
+  const NodeSetUp& node() const { return node_; }
   const std::shared_ptr<NodeMemory>& memory() const { return node_.memory; }
   Doorbell* doorbell() const { return &board().doorbell(nodeRank_); }
 

@@ -10,6 +10,7 @@
 #include "bootstrap/messages.h"
 #include "communicator/process.h"
 #include "communicator/rank_introduction.h"
+#include "kernels/sync.h"
 
 namespace topoccl {
 
@@ -82,6 +83,28 @@ Neighbours findNeighbours(const std::vector<RankIntroduction>& ranks, int rank, 
 }
 
 }  // namespace
+
+int NodeSetUp::nodeRankOf(int rank) const {
+  if (rank < 0 || static_cast<size_t>(rank) >= places.size()) return -1;
+  return places[static_cast<size_t>(rank)].nodeRank;
+}
+
+bool NodeSetUp::hasLeft(int rank) const {
+  const int nodeRank = nodeRankOf(rank);
+  return nodeRank >= 0 && loadAcquire(&memory->board().touch(nodeRank).left) != 0;
+}
+
+bool NodeSetUp::isGone(int rank) const {
+  const RankPlace& place = places[static_cast<size_t>(rank)];
+  return place.nodeRank >= 0 && !place.sameProcess && !memory->present(place.nodeRank) &&
+         !hasLeft(rank);  // it says goodbye first
+}
+
+int NodeSetUp::gone() const {
+  const auto found =
+      std::find_if(nodeRanks.begin(), nodeRanks.end(), [this](int rank) { return isGone(rank); });
+  return found == nodeRanks.end() ? -1 : *found;
+}
 
 NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, const CommConfig& config,
                     uint64_t tableHash, const std::atomic<bool>* abort) {

@@ -19,6 +19,14 @@ struct NodeSetUp {
   std::vector<RankPlace> places;  // per rank
   std::vector<int> nodeRanks;     // ranks of this node, ascending: nodeRanks[node rank] = rank
   int cores = 0;                  // that the node's ranks may use, all together; 0 = unknown
+
+  int nodeRankOf(int rank) const;  // -1: on another node, or there is none
+  // Whether a rank of this node has destroyed its communicator.
+  bool hasLeft(int rank) const;
+  // Whether its process has ended without a goodbye. A system call.
+  bool isGone(int rank) const;
+  // One of which that is so; -1 if all are there.
+  int gone() const;
 };
 
 // Collective. `tableHash` is the hash of this rank's range table. Throws Error: ranks on different hosts,

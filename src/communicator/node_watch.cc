@@ -22,18 +22,13 @@ constexpr uint64_t kBeatsToConfirm = 2;
 }  // namespace
 
 NodeWatch::NodeWatch(const NodeSetUp& node, int rank, std::chrono::milliseconds reportAfter)
-    : node_(node), nodeRank_(nodeRankOf(rank)), reportAfter_(reportAfter) {
+    : node_(node), nodeRank_(node_.nodeRankOf(rank)), reportAfter_(reportAfter) {
   round_.reserve(Board::kMostWaits);  // the usual calls then need no memory to wait
-}
-
-int NodeWatch::nodeRankOf(int rank) const {
-  if (rank < 0 || static_cast<size_t>(rank) >= node_.places.size()) return -1;
-  return node_.places[static_cast<size_t>(rank)].nodeRank;
 }
 
 void NodeWatch::begin(const CallDescriptor& call) {
   if (!call.isPeerCall()) return board().post(nodeRank_, call);
-  const int peer = nodeRankOf(call.root);
+  const int peer = node_.nodeRankOf(call.root);
   if (peer < 0) return;
   storeRelease(board().begun(nodeRank_, peer, call.collective == CallDescriptor::kSend), call.number);
 }
@@ -71,28 +66,11 @@ std::optional<Error> NodeWatch::disagreementWith(int nodeRank, uint64_t number) 
 std::optional<Error> NodeWatch::leftBefore(const CallDescriptor& call) const {
   for (int peer = 0; peer < board().nodeRanks(); ++peer) {
     // In this order: it says goodbye after its last call.
-    if (!hasLeft(rankOf(peer)) || board().lastPosted(peer).number >= call.number) continue;
+    if (!node_.hasLeft(rankOf(peer)) || board().lastPosted(peer).number >= call.number) continue;
     return Error(Code::RemoteError, concat("rank ", rankOf(nodeRank_), ": rank ", rankOf(peer),
                                            " destroyed its communicator before ", describe(call)));
   }
   return std::nullopt;
-}
-
-bool NodeWatch::hasLeft(int rank) const {
-  const int nodeRank = nodeRankOf(rank);
-  return nodeRank >= 0 && loadAcquire(&board().touch(nodeRank).left) != 0;
-}
-
-bool NodeWatch::isGone(int rank) const {
-  const RankPlace& place = node_.places[static_cast<size_t>(rank)];
-  return place.nodeRank >= 0 && !place.sameProcess && !node_.memory->present(place.nodeRank) &&
-         !hasLeft(rank);  // it says goodbye first
-}
-
-int NodeWatch::gone() const {
-  for (const int rank : node_.nodeRanks)
-    if (isGone(rank)) return rank;
-  return -1;
 }
 
 // ---- rounds ----
@@ -224,7 +202,7 @@ std::vector<NodeWatch::Spot> NodeWatch::wayTo(const AllWaits& all, const Spot& f
 // not begun, nothing of it happens before all that the peer does now is done: any of its waits.
 NodeWatch::Awaiting NodeWatch::awaitedBy(const AllWaits& all, const Spot& place) const {
   const WaitEntry& entry = all[static_cast<size_t>(place.nodeRank)].entries[place.entry];
-  const int peer = nodeRankOf(entry.peer);
+  const int peer = node_.nodeRankOf(entry.peer);
   Awaiting awaiting;
   if (peer < 0) return awaiting;
   const std::vector<WaitEntry>& theirs = all[static_cast<size_t>(peer)].entries;
@@ -279,7 +257,7 @@ void NodeWatch::report(Clock::duration standing) {
 std::string NodeWatch::standingOf(int nodeRank, const RankWaits& waits, const CallDescriptor& latest) const {
   const CallDescriptor last = board().lastPosted(nodeRank);
   std::string text = concat("\n  rank ", rankOf(nodeRank), ": ");
-  if (hasLeft(rankOf(nodeRank))) return text + "has destroyed its communicator";
+  if (node_.hasLeft(rankOf(nodeRank))) return text + "has destroyed its communicator";
   if (last.number < latest.number)
     text += concat("has not arrived at ", describe(latest), ", its last collective was ",
                    last.number == 0 ? "none" : describe(last), "; ");

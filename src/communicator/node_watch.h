@@ -27,13 +27,6 @@ class NodeWatch {
   std::optional<Error> disagreement() const;
   // Another rank that destroyed its communicator without having begun this collective.
   std::optional<Error> leftBefore(const CallDescriptor& call) const;
-  bool hasLeft(int rank) const;
-  int nodeRankOf(int rank) const;  // -1: on another node, or there is none
-
-  // Whether a rank's process has ended without a goodbye. A system call.
-  bool isGone(int rank) const;
-  // One of which that is so; -1 if all are there.
-  int gone() const;
 
   // ---- while calls stand still ----
 

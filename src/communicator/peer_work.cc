@@ -34,7 +34,7 @@ std::optional<Error> PeerWork::obstacle(const BoundSchedule* running, bool stall
   const uint64_t progress = progressOf(running);
   // What the peer did before it left may have come since the last look.
   const bool stands = peerHadLeft_ && progress == progress_;
-  peerHadLeft_ = member().watch().hasLeft(call_.peer);
+  peerHadLeft_ = member().node().hasLeft(call_.peer);
   progress_ = progress;
   if (!stands) return std::nullopt;
   return Error(Code::RemoteError, concat("rank ", member().rank(), ": rank ", call_.peer,

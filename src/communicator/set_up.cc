@@ -15,6 +15,7 @@
 #include "communicator/group.h"
 #include "communicator/handle_pool.h"
 #include "communicator/member.h"
+#include "communicator/part_watch.h"
 #include "communicator/query.h"
 #include "communicator/shrink.h"
 #include "communicator/split.h"
@@ -180,9 +181,18 @@ std::unique_ptr<Member> Communicator::memberOfChild(std::shared_ptr<Joining> joi
   const Settings settings = parent.settings();
   const int device = parent.device();
   const SplitPart part = join(parent);
+  PartWatch watch(parent.node(), parent.rank(), part.members);
   joining.reset();
-  if (part.ranks == 0) return nullptr;
-  auto bootstrap = connectBootstrap(part.id, part.ranks, part.rank, settings, abort.get());
+  if (part.members.empty()) return nullptr;
+  std::unique_ptr<Bootstrap> bootstrap;
+  try {
+    bootstrap = connectBootstrap(part.id, static_cast<int>(part.members.size()), part.rank, settings,
+                                 abort.get(), [&] { watch.check(); });
+  } catch (const Error& error) {
+    // A survivor that gave up may be what the root tells of first.
+    if (error.code() == Code::RemoteError) watch.checkNow();
+    throw;
+  }
   return std::make_unique<Member>(std::move(bootstrap), abort, settings, config, device);
 }
 

@@ -36,7 +36,7 @@ class Gathering {
   // The id at which they all will meet. Where that fails the others are told why.
   UniqueId meet() {
     try {
-      for (const int rank : remaining_) setBit(mine_.text, parent_.watch().nodeRankOf(rank));
+      for (const int rank : remaining_) setBit(mine_.text, parent_.node().nodeRankOf(rank));
       post(Invitation::Joins);
       const UniqueId id = remaining_.front() == parent_.rank() ? invite() : await(remaining_.front());
       return id;
@@ -87,12 +87,12 @@ class Gathering {
 
   void post(Invitation::Kind kind) {
     mine_.kind = kind;
-    board().invite(parent_.watch().nodeRankOf(parent_.rank()), place_, mine_);
+    board().invite(parent_.node().nodeRankOf(parent_.rank()), place_, mine_);
   }
 
   template <class Fits>
   std::optional<Invitation> posted(int rank, const Fits& fits) const {
-    for (const Invitation& invitation : board().invitations(parent_.watch().nodeRankOf(rank)))
+    for (const Invitation& invitation : board().invitations(parent_.node().nodeRankOf(rank)))
       if (fits(invitation)) return invitation;
     return std::nullopt;
   }
@@ -104,7 +104,7 @@ class Gathering {
 
   // What it posted of one of other ranks, in which it waits for this rank.
   std::optional<Invitation> ofAnother(int rank) const {
-    const int own = parent_.watch().nodeRankOf(parent_.rank());
+    const int own = parent_.node().nodeRankOf(parent_.rank());
     return posted(rank, [&](const Invitation& one) {
       const bool waits = one.kind == Invitation::Joins || one.kind == Invitation::Objects;
       return waits && one.members != mine_.members && hasBit(one.text, own);
@@ -140,10 +140,10 @@ class Gathering {
       if (!theirs) throwIfDiffers(rank);
       if (!theirs) missing_.push_back(rank);
       if (theirs && theirs->kind >= Invitation::Differs) throwTheirs(rank, *theirs);
-      if (looksForDead && parent_.watch().isGone(rank))
+      if (looksForDead && parent_.node().isGone(rank))
         throw Error(Code::RemoteError, concat("rank ", rank, " is gone; exclude it too"));
       // Once more: it may have come, and gone on, since.
-      if (!theirs && parent_.watch().hasLeft(rank) && !of(rank))
+      if (!theirs && parent_.node().hasLeft(rank) && !of(rank))
         throw Error(Code::RemoteError,
                     concat("rank ", rank, " has destroyed its communicator; exclude it too"));
     }
@@ -198,7 +198,7 @@ SplitPart joinShrink(Member& parent, const std::vector<int>& remaining, const Sh
                      bool needsParent, const Wait& wait) {
   SplitPart mine;
   mine.id = Gathering(parent, remaining, number, needsParent, wait).meet();
-  mine.ranks = static_cast<int>(remaining.size());
+  mine.members = remaining;
   mine.rank =
       static_cast<int>(std::find(remaining.begin(), remaining.end(), parent.rank()) - remaining.begin());
   return mine;

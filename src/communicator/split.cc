@@ -61,11 +61,10 @@ SplitPart joinSplit(Member& parent, int color, int key) {
     throw Error(Code::RemoteError,
                 concat("rank ", part.front().rank, " made no id for the split: ", printable(id)));
   std::memcpy(mine.id.bytes.data(), id.data(), id.size());
-  mine.ranks = static_cast<int>(part.size());
-  mine.rank =
-      static_cast<int>(std::find_if(part.begin(), part.end(),
-                                    [&](const SplitWish& wish) { return wish.rank == parent.rank(); }) -
-                       part.begin());
+  for (const SplitWish& wish : part) {
+    if (wish.rank == parent.rank()) mine.rank = static_cast<int>(mine.members.size());
+    mine.members.push_back(wish.rank);
+  }
   return mine;
 }
 

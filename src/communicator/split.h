@@ -1,6 +1,8 @@
 // Communicators made of an existing one's ranks.
 #pragma once
 
+#include <vector>
+
 #include "base/settings.h"
 #include "bootstrap/unique_id.h"
 
@@ -11,10 +13,11 @@ class Member;
 // A rank's colour where it takes part in a split but in none of the new communicators.
 inline constexpr int kNoColor = -1;
 
-// This rank's place in its new communicator; ranks 0 where it is in none.
+// This rank's place in its new communicator.
 struct SplitPart {
   int rank = 0;
-  int ranks = 0;
+  std::vector<int>
+      members;  // the ranks they have in the parent, by new rank; none where this rank is in none
   UniqueId id;
 };
 
