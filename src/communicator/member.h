@@ -156,7 +156,8 @@ class Member {
   uint64_t shrinkPlaces_ = 0;
   Waiter waiter_;
   uint32_t finalized_ = 0;
-  int64_t lookedForGone_ = 0;  // when, in milliseconds
+  int64_t lookedForGone_ = 0;  // when, in milliseconds ...
+  uint32_t looksForGone_ = 0;  // ... and how often
 
   mutable std::mutex bootstrapMutex_;  // after init: failure() is also asked from other threads
   uint32_t failed_ = 0;                // 1 once failure_ is set, to be looked at without the mutex

@@ -100,10 +100,12 @@ bool NodeSetUp::isGone(int rank) const {
          !hasLeft(rank);  // it says goodbye first
 }
 
-int NodeSetUp::gone() const {
-  const auto found =
-      std::find_if(nodeRanks.begin(), nodeRanks.end(), [this](int rank) { return isGone(rank); });
-  return found == nodeRanks.end() ? -1 : *found;
+int NodeSetUp::gone(size_t first, size_t most) const {
+  for (size_t i = 0; i < std::min(most, nodeRanks.size()); ++i) {
+    const int rank = nodeRanks[(first + i) % nodeRanks.size()];
+    if (isGone(rank)) return rank;
+  }
+  return -1;
 }
 
 NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, const CommConfig& config,

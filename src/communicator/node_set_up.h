@@ -25,8 +25,9 @@ struct NodeSetUp {
   bool hasLeft(int rank) const;
   // Whether its process has ended without a goodbye. A system call.
   bool isGone(int rank) const;
-  // One of which that is so; -1 if all are there.
-  int gone() const;
+  // One of which that is so, of `most` ranks of this node from the `first`-th on, in a circle; -1 if all are
+  // there.
+  int gone(size_t first, size_t most) const;
 };
 
 // Collective. `tableHash` is the hash of this rank's range table. Throws Error: ranks on different hosts,

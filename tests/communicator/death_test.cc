@@ -92,21 +92,22 @@ std::vector<Deadly> deaths() {
 
 INSTANTIATE_TEST_SUITE_P(Moments, Death, testing::ValuesIn(deaths()), testing::PrintToStringParamName());
 
-// Rank 0 has left, and its process, in which the root was: nobody can tell of rank 1's death.
-TEST(Death, AfterTheRootHasGoneIsNoticedAllTheSame) {
+// Rank 0 has left, and its process, in which the root was: nobody can tell the last rank of rank 1's death.
+// All others have left too.
+void expectNoticedWithoutRoot(int ranks) {
   SharedValue<Shared> shared;
   onProcesses(
-      kRanks,
+      ranks,
       [&](int rank) {
-        const ncclComm_t comm = joined(idFor(*shared, Root::WithRank0, rank), kRanks, rank);
+        const ncclComm_t comm = joined(idFor(*shared, Root::WithRank0, rank), ranks, rank);
         EXPECT_EQ(sum(comm, 10), ncclSuccess) << lastError();
-        if (rank == 0) {
+        if (rank != 1 && rank != ranks - 1) {
           EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
           ++shared->told;
           return 0;
         }
-        while (shared->told == 0) ::usleep(500);
-        ::usleep(200'000);  // until its process is gone, most likely
+        while (shared->told < ranks - 2) ::usleep(500);
+        ::usleep(200'000);  // until their processes are gone, most likely
         if (rank == 1) ::kill(::getpid(), SIGKILL);
         float value = 0;
         EXPECT_EQ(ncclRecv(&value, 1, ncclFloat, 1, comm, nullptr), ncclRemoteError) << lastError();
@@ -117,6 +118,15 @@ TEST(Death, AfterTheRootHasGoneIsNoticedAllTheSame) {
       [&](int rank, int status) {
         return rank == 1 ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0;
       });
+}
+
+TEST(Death, AfterTheRootHasGoneIsNoticedAllTheSame) {
+  expectNoticedWithoutRoot(kRanks);
+}
+
+// Nobody looks at all of so many at once.
+TEST(Death, AmongManyIsNoticedByWhoIsAlone) {
+  for (const int ranks : {16, 17, 35}) expectNoticedWithoutRoot(ranks);
 }
 
 TEST(Death, IsNotWhatStoppingIs) {
