@@ -134,7 +134,7 @@ double round(Case which) {
   const int expected = which == Case::WithoutARoot ? kRanks - 1 : kRanks;
   while (shared->ready < expected) ::usleep(1000);
   if (which == Case::WithoutARoot) ::waitpid(ranks[0], nullptr, 0);
-  static std::minstd_rand moments(1);
+  static std::minstd_rand moments(static_cast<unsigned>(::getpid()));
   ::usleep(static_cast<useconds_t>(100'000 + moments() % 50'000));
   if (which == Case::Abort) {
     for (int rank = 1; rank < kRanks; ++rank) ::kill(ranks[static_cast<size_t>(rank)], SIGSTOP);

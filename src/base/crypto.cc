@@ -74,10 +74,6 @@ bool sameBytes(std::string_view a, std::string_view b) {
   return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-void wipe(void* data, size_t bytes) {
-  sodium_memzero(data, bytes);
-}
-
 std::string hexadecimal(uint64_t value) {
   static const char kDigits[] = "0123456789abcdef";
   std::string text(16, '0');

@@ -34,9 +34,6 @@ Bytes32 mac(const Bytes32& key, std::initializer_list<std::string_view> parts);
 // Compares in constant time; false where the lengths differ.
 bool sameBytes(std::string_view a, std::string_view b);
 
-// Overwrites a secret in a way the compiler can't drop.
-void wipe(void* data, size_t bytes);
-
 // An object's bytes.
 template <class T>
 std::string_view bytesOf(const T& value) {

@@ -31,6 +31,9 @@ class Error : public std::runtime_error {
   Code code_;
 };
 
+// Whose copies take no memory. Made at the first call, which should be while there is some.
+const Error& outOfMemoryError();
+
 // A text that does not depend on the program's global locale.
 class TextStream : public std::ostringstream {
  public:

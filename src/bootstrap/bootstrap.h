@@ -44,7 +44,7 @@ class Bootstrap {
   // a second.
   virtual void reportAbort(const std::string& why) noexcept = 0;
 
-  // Orderly goodbye, after the last collective call. Never throws, takes at most a second.
+  // Orderly goodbye, after the last collective call. Never throws, takes at most two seconds.
   virtual void leave() noexcept = 0;
 
   // A key that only this communicator's ranks can derive, different for each `purpose`.

@@ -58,7 +58,7 @@ ControlConnection reachRoot(const Rendezvous& rendezvous, const Bytes32& key, in
         concat("rank ", rank, " could not reach the root at ", rendezvous.address.text());
     if (wait.deadline.passed())
       throw TimeoutError(concat(
-          what, " within ", secondsText(timeout.count()), " (last: ", problem,
+          what, " within ", initTimeoutText(timeout.count()), " (last: ", problem,
           "); is the process alive that made the unique id, and the id from this run? Has that process "
           "descriptors left (ulimit -n)?"));
     sleepFor(pause, wait, what);

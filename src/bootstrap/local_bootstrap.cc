@@ -72,8 +72,7 @@ struct Meeting {
     for (int rank = 0; rank < ranks; ++rank)
       if (!blobs[static_cast<size_t>(rank)]) absent.push_back(rank);
     fail(Code::RemoteError, absent.front(),
-         concat(rankList(absent), " of ", ranks, " did not enter the allGather that others wait in within ",
-                secondsText(timeout.count())));
+         concat(rankList(absent), " of ", ranks, " did not come within ", initTimeoutText(timeout.count())));
   }
 };
 
@@ -90,7 +89,7 @@ class LocalBootstrap : public Bootstrap {
   int ranks() const override { return meeting_->ranks; }
 
   std::vector<std::string> allGather(const std::string& mine) override {
-    const std::string what = concat("rank ", rank_, " in allGather");
+    const std::string what = concat("rank ", rank_, " waiting for the other ranks");
     std::unique_lock lock(meeting_->mutex);
     const uint64_t round = meeting_->round;
     if (!meeting_->failure) meeting_->contribute(static_cast<size_t>(rank_), mine);

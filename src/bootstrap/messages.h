@@ -49,9 +49,11 @@ struct Contribution {
   std::string blob;
 };
 
+constexpr int32_t kNoRank = -1, kSeveralRanks = -2;
+
 struct Welcome {
-  int32_t rootRank = -1;  // a rank that lives in the root's process, -1 if none does
-  uint64_t process = 0;   // processToken() of that process
+  int32_t rootRank = kNoRank;  // that lives in the root's process, or one of the two above
+  uint64_t process = 0;        // processToken() of that process
   uint32_t processId = 0;
   std::string host;
 };

@@ -21,4 +21,11 @@ std::string secondsText(long long milliseconds) {
   return concat(static_cast<double>(milliseconds) / 1000, " s");
 }
 
+std::string initTimeoutText(long long milliseconds) {
+  constexpr long long kUnit = 100;
+  const bool rounds = milliseconds >= 10 * kUnit;
+  return secondsText(rounds ? (milliseconds + kUnit / 2) / kUnit * kUnit : milliseconds) +
+         " (TOPOCCL_INIT_TIMEOUT)";
+}
+
 }  // namespace topoccl

@@ -11,5 +11,7 @@ std::string rankList(const std::vector<int>& ranks);
 
 // "2.5 s" from milliseconds.
 std::string secondsText(long long milliseconds);
+// The same of what was left of init's time when a rank came, and the setting it comes from.
+std::string initTimeoutText(long long milliseconds);
 
 }  // namespace topoccl

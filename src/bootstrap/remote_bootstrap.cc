@@ -1,5 +1,7 @@
 #include "bootstrap/remote_bootstrap.h"
 
+#include <algorithm>
+
 #include "base/host_identity.h"
 #include "bootstrap/rank_list.h"
 
@@ -22,10 +24,10 @@ RemoteBootstrap::RemoteBootstrap(ControlConnection connection, const Bytes32& ke
       root_(welcome),
       timeout_(timeout),
       abort_(abort),
-      rootMayGo_(welcome.rootRank < 0) {}
+      rootMayGo_(welcome.rootRank == kNoRank) {}
 
 std::vector<std::string> RemoteBootstrap::allGather(const std::string& mine) {
-  const std::string what = concat("rank ", rank_, " in allGather");
+  const std::string what = concat("rank ", rank_, " waiting for the other ranks");
   if (mine.size() > kMaxGatherBytes)
     throw Error(Code::InvalidUsage, concat(what, ": ", mine.size(), " bytes exceed ", kMaxGatherBytes));
   if (failure_) throwFailure(what);
@@ -44,7 +46,7 @@ std::vector<std::string> RemoteBootstrap::allGather(const std::string& mine) {
 }
 
 std::string RemoteBootstrap::exchange(const std::string& mine) {
-  const std::string what = concat("rank ", rank_, " in allGather");
+  const std::string what = concat("rank ", rank_, " waiting for the other ranks");
   const Wait wait{Deadline::in(timeout_), abort_};
   try {
     connection_.send(Message::Gather, encode(Contribution{toMilliseconds(timeout_), mine}), wait, what);
@@ -140,8 +142,10 @@ void RemoteBootstrap::note(const Failure& failure) {
 void RemoteBootstrap::noteRootGone(const std::string& why) {
   rootGone_ = true;
   if (rootMayGo_) return;
-  const std::string whose = root_.rootRank >= 0 ? concat(", where rank ", root_.rootRank, " lives,") : "";
-  note({Code::RemoteError, root_.rootRank,
+  const std::string whose = root_.rootRank >= 0 ? concat(", where rank ", root_.rootRank, " lives,")
+                            : root_.rootRank == kSeveralRanks ? ", where several ranks live,"
+                                                              : "";
+  note({Code::RemoteError, std::max(root_.rootRank, kNoRank),
         concat("the root (host ", root_.host, ", process ", root_.processId, ")", whose, " is gone: ", why)});
 }
 

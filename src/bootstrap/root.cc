@@ -185,7 +185,12 @@ void Root::acceptSome() {
     while (strangers_.size() >= strangersLimit_ && makeRoom()) {
     }
     const int id = nextId_++;
-    watch(EPOLL_CTL_ADD, socket.get(), static_cast<uint64_t>(id), EPOLLIN);
+    try {
+      watch(EPOLL_CTL_ADD, socket.get(), static_cast<uint64_t>(id), EPOLLIN);
+    } catch (const Error& problem) {  // the system's limit of watches; it may come again
+      log(Level::Warn, Subsystem::Bootstrap, "a connection to the root was closed: ", problem.what());
+      continue;
+    }
     peers_.try_emplace(id, std::move(socket), key_);
     strangers_.insert(id);
   }

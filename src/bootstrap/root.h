@@ -5,7 +5,7 @@
 // few fixed-size bytes, has ten seconds, and is the first to be closed when there are too many like it. None
 // of that touches the session.
 //
-// An id that nobody uses keeps its thread (asleep) and three descriptors until the process ends: an id may be
+// An id that nobody uses keeps its thread (asleep) and two descriptors until the process ends: an id may be
 // used late, and NCCL's users expect that.
 #pragma once
 

@@ -94,8 +94,7 @@ void Session::onJoin(int connection, uint32_t claimedRank, const Join& join, Tim
   rankOf_[connection] = join.rank;
   ++connected_;
   if (join.process == self_.process) {
-    self_.rootRank = join.rank;
-    ++atRoot_;
+    self_.rootRank = ++atRoot_ == 1 ? join.rank : kSeveralRanks;
   }
   waitAtMost(join.patienceMilliseconds, now);
   if (members_.size() == static_cast<size_t>(ranks_)) welcome();
@@ -194,9 +193,8 @@ void Session::onTick(Time now) {
   if (!failure_ && patience_ <= Deadline::at(now)) {
     const std::vector<int> missing = absent(complete_);
     fail({Code::RemoteError, missing.empty() ? -1 : missing.front(),
-          concat(rankList(missing), " of ", ranks_,
-                 complete_ ? " did not enter the allGather that others wait in" : " did not join", " within ",
-                 secondsText(patienceMilliseconds_), complete_ ? "" : obstacle_)});
+          concat(rankList(missing), " of ", ranks_, complete_ ? " did not come" : " did not join", " within ",
+                 initTimeoutText(patienceMilliseconds_), complete_ ? "" : obstacle_)});
   }
   if (failure_ && end_ == Deadline::never()) end_ = Deadline::at(now + linger_);
   if (end_ <= Deadline::at(now) && connected_ == 0) finished_ = true;

@@ -64,4 +64,13 @@ void checkBuffers(const CollectiveCall& call, int rank, int ranks) {
              inPlace ? " is in place only where both are the same data" : " has no in-place form"));
 }
 
+Error unpairedError(int rank, int sends, int receives) {
+  const auto count = [](int calls, const char* one) {
+    return concat(calls, " ", one, calls == 1 ? "" : "s");
+  };
+  return {Code::InvalidUsage,
+          concat("rank ", rank, " has ", count(sends, "send"), " to itself and ", count(receives, "receive"),
+                 " from itself in this group; each needs its partner in the same one")};
+}
+
 }  // namespace topoccl

@@ -2,11 +2,15 @@
 // InvalidArgument naming the argument, its value and what is allowed.
 #pragma once
 
+#include "base/error.h"
 #include "communicator/call.h"
 
 namespace topoccl {
 
 void checkRank(const char* argument, int rank, int ranks);
+
+// Of messages to itself that a rank issues together: InvalidUsage.
+Error unpairedError(int rank, int sends, int receives);
 
 // All blocks together must have a size in bytes.
 void checkSize(const CollectiveCall& call, int ranks);

@@ -30,11 +30,11 @@ namespace {
 constexpr std::chrono::milliseconds kJoinPoll{1};
 
 // An abort succeeds without memory too.
-std::string abortText(int rank) noexcept {
+Error abortedBy(int rank) noexcept {
   try {
-    return concat("rank ", rank, " aborted the communicator");
+    return {Code::InvalidUsage, concat("rank ", rank, " aborted the communicator")};
   } catch (const std::bad_alloc&) {
-    return {};
+    return outOfMemoryError();
   }
 }
 
@@ -59,7 +59,8 @@ void Communicator::refuse(uint32_t life) const {
       throw Error(Code::InvalidArgument,
                   "comm is still being set up: wait until ncclCommGetAsyncError stores ncclSuccess");
     case kFailed:
-      throw Error(setUpError_, "comm could not be set up; destroy or abort it");
+      throw Error(setUpError_->code(),
+                  concat("comm could not be set up; destroy or abort it: ", setUpError_->what()));
     default:
       refuseDead();
   }
@@ -110,10 +111,13 @@ int Communicator::device() const {
 Code Communicator::asyncError() const {
   const uint32_t life = loadAcquire(&life_);
   if (life == kPending) return Code::InProgress;
-  if (life == kFailed) return setUpError_;
+  const auto told = [](const Error& error) {
+    setLastError(error.what());
+    return error.code();
+  };
+  if (life == kFailed) return told(*setUpError_);
   const Query query(*this);
-  const Code error = member_->asyncError();
-  if (error != Code::Success) return error;
+  if (const std::optional<Error> error = member_->asyncError()) return told(*error);
   const TaskOrder* const own = loadAcquire(&ownOrder_);
   const bool running = (own != nullptr && !own->empty()) ||
                        (member_->config().blocking == 0 && member_->finalized() && !idle());
@@ -165,7 +169,7 @@ void Communicator::end(bool aborting) {
   while (loadAcquire(&joining_) != 0) std::this_thread::sleep_for(kJoinPoll);
   if (member_->abortRequested()) Task::drop(*this);
   tasks_.drain();  // a later abort() drops what has not begun
-  if (aborting) member_->fail(Code::InvalidUsage, abortText(member_->rank()));
+  if (aborting) member_->fail(abortedBy(member_->rank()), Member::Fault::Own);
   member_->leave();
   retire();
 }
@@ -192,6 +196,7 @@ void Communicator::collective(CollectiveCall call, int op, const void* stream) {
 void Communicator::peerCall(const PeerCall& call, const void* stream) {
   Operation operation(*this);
   checkRank("peer", call.peer, member_->ranks());
+  if (call.peer == member_->rank() && !group::open()) throw unpairedError(call.peer, call.sends, !call.sends);
   issue(std::move(operation), call, stream);
 }
 

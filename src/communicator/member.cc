@@ -7,8 +7,10 @@
 #include <new>
 #include <utility>
 
+#include "base/deadline.h"
 #include "base/logging.h"
 #include "bootstrap/messages.h"
+#include "bootstrap/rank_list.h"
 #include "communicator/describe_call.h"
 #include "device/local_devices.h"
 #include "kernels/sync.h"
@@ -22,18 +24,31 @@ namespace {
 constexpr uint32_t kSpins = 2000;
 constexpr uint32_t kYields = 10;
 // A system call for each rank, whose cost grows with the ranks: each looks at some, and all together at all.
+// Who is alone has seen all after 2 s.
 constexpr std::chrono::milliseconds kGoneEvery{200};
-constexpr size_t kGoneAtOnce = 16;
+constexpr size_t kGoneAtOnce = 16, kGoneLooks = 10;
 
-uint64_t packPoison(int nodeRank, Code code) {
-  return static_cast<uint64_t>(nodeRank + 1) | static_cast<uint64_t>(code) << 32;
+// Node rank + 1 in 32 bits, then the code in 8, then the fault.
+uint64_t packPoison(int nodeRank, Code code, Member::Fault fault) {
+  return static_cast<uint64_t>(nodeRank + 1) | static_cast<uint64_t>(code) << 32 |
+         static_cast<uint64_t>(fault) << 40;
 }
 
 // Others write there too: a failure it is in any case.
-Code failureCode(uint64_t code) {
+Code codeOf(uint64_t poison) {
   for (const Code known : {Code::SystemError, Code::InternalError, Code::InvalidArgument, Code::InvalidUsage})
-    if (code == static_cast<uint64_t>(known)) return known;
+    if ((poison >> 32 & 0xff) == static_cast<uint64_t>(known)) return known;
   return Code::RemoteError;
+}
+
+Member::Fault faultOf(uint64_t poison) {
+  for (const Member::Fault known : {Member::Fault::Shared, Member::Fault::Other})
+    if (poison >> 40 == static_cast<uint64_t>(known)) return known;
+  return Member::Fault::Own;
+}
+
+std::string failedText(int rank, const std::string& reason) {
+  return rank < 0 ? reason : concat("rank ", rank, " failed: ", reason);
 }
 
 // What `make` makes. The other ranks are told why, where it can't: they wait for this one.
@@ -137,7 +152,9 @@ void Member::throwIfUnusable() const {
 
 bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool stalled) {
   if (aborted_) {
-    fail(Code::InvalidUsage, concat("rank ", rank(), ": the communicator was aborted during ", work.text()));
+    fail(Error(Code::InvalidUsage,
+               concat("rank ", rank(), ": the communicator was aborted during ", work.text())),
+         Fault::Own);
     return true;
   }
   if (peerFailed()) return true;
@@ -149,14 +166,16 @@ bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool sta
   if (stalled)
     if (const std::optional<Error> circle =
             watch_.look(work.waiting(running), MemberWork::progressOf(running))) {
-      fail(*circle);
+      failByDisagreement(*circle);
       return true;
     }
   if (stalled && peerGone()) return true;
   if (settings_.collectiveTimeout.count() > 0 && work.stuck(running, settings_.collectiveTimeout)) {
-    fail(Code::RemoteError,
-         concat("rank ", rank(), ": ", work.text(), " did not move for ", settings_.collectiveTimeout.count(),
-                " ms (TOPOCCL_COLLECTIVE_TIMEOUT); ", describeWait(work.waiting(running))));
+    fail(Error(Code::RemoteError,
+               concat("rank ", rank(), ": ", work.text(), " did not move for ",
+                      secondsText(settings_.collectiveTimeout.count()),
+                      ", its deadline (TOPOCCL_COLLECTIVE_TIMEOUT); ", describeWait(work.waiting(running)))),
+         Fault::Own);
     return true;
   }
   return false;
@@ -164,26 +183,36 @@ bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool sta
 
 // A peer that says why on the board is believed first: it speaks there before it tells the root.
 bool Member::peerFailed() {
-  const uint64_t poison = loadAcquire(board().poison());
-  if (poison != 0) {
-    const Code code = failureCode(poison >> 32);
-    const auto culprit = static_cast<uint32_t>(poison) - 1;
-    if (culprit >= node_.nodeRanks.size()) {
-      fail(Code::RemoteError, concat("rank ", rank(), ": a peer gave up on this communicator"));
-      return true;
-    }
-    const std::string words = printable(board().lastWords(static_cast<int>(culprit)));
-    if (code == Code::InvalidUsage)
-      fail(code, words);
-    else
-      fail(code, concat("rank ", rank(), ": rank ", node_.nodeRanks[culprit],
-                        " gave up on this communicator: ", words));
+  if (const uint64_t poison = loadAcquire(board().poison()); poison != 0) {
+    failByPoison(poison);
     return true;
   }
   const std::optional<PeerFailure> reported = reportedFailure();
   if (!reported) return false;
-  fail(Code::RemoteError, concat("rank ", rank(), ": rank ", reported->rank, " failed: ", reported->reason));
+  const int culprit = reported->rank >= 0 ? reported->rank : whoIsGone();
+  fail(Error(Code::RemoteError, failedText(culprit, reported->reason)), Fault::Other);
   return true;
+}
+
+// The root is gone, and with it the process of one of several ranks. Its end takes a moment.
+int Member::whoIsGone() const {
+  constexpr std::chrono::milliseconds kMoment{50};
+  for (const Deadline end = Deadline::in(kMoment);; ::sched_yield()) {
+    const int gone = node_.gone(0, node_.nodeRanks.size());
+    if (gone >= 0 || end.passed()) return gone;
+  }
+}
+
+void Member::failByPoison(uint64_t poison) {
+  const auto culprit = static_cast<uint32_t>(poison) - 1;
+  if (culprit >= node_.nodeRanks.size())
+    return fail(Error(Code::RemoteError, "a peer gave up on this communicator"), Fault::Other);
+  const std::string words = printable(board().lastWords(static_cast<int>(culprit)));
+  const Fault fault = faultOf(poison);
+  if (fault != Fault::Own) return fail(Error(codeOf(poison), words), fault);
+  fail(Error(codeOf(poison), concat("rank ", rank(), ": rank ", node_.nodeRanks[culprit],
+                                    " gave up on this communicator: ", words)),
+       Fault::Own);
 }
 
 // Looks at most every kGoneEvery.
@@ -194,10 +223,10 @@ bool Member::peerGone() {
   const int64_t last = loadRelaxed(&lookedForGone_);
   if (now < last + kGoneEvery.count() || !compareExchange(&lookedForGone_, last, now)) return false;
   const uint32_t turn = static_cast<uint32_t>(nodeRank_) + fetchAdd(&looksForGone_, 1U);
-  const int gone = node_.gone(turn * kGoneAtOnce, kGoneAtOnce);
+  const size_t most = std::max(kGoneAtOnce, node_.nodeRanks.size() / kGoneLooks + 1);
+  const int gone = node_.gone(turn * most, most);
   if (gone < 0) return false;
-  fail(Code::RemoteError,
-       concat("rank ", rank(), ": rank ", gone, " failed: its process is gone without a goodbye"));
+  fail(Error(Code::RemoteError, failedText(gone, kGoneText)), Fault::Other);
   return true;
 }
 
@@ -207,13 +236,24 @@ std::optional<PeerFailure> Member::reportedFailure() const {
   return lock ? bootstrap_->failure() : std::nullopt;
 }
 
+uint64_t Member::nextShrink(const std::vector<int>& remaining) {
+  const std::scoped_lock lock(shrinksMutex_);
+  return ++shrinks_[remaining];
+}
+
+void Member::skipShrinks(const std::vector<int>& remaining, uint64_t count) {
+  const std::scoped_lock lock(shrinksMutex_);
+  uint64_t& mine = shrinks_[remaining];
+  mine = std::max(mine, count);
+}
+
 std::vector<std::string> Member::allGather(const std::string& mine) {
   throwIfFailed();
   try {
     const std::scoped_lock lock(bootstrapMutex_);
     return bootstrap_->allGather(mine);
   } catch (const Error& error) {
-    fail(error.code(), concat("rank ", rank(), ": ", error.what()));
+    fail(error, Fault::Own);
     throwIfFailed();  // what came first, where another thread failed meanwhile
     throw;
   } catch (const std::exception&) {
@@ -222,10 +262,10 @@ std::vector<std::string> Member::allGather(const std::string& mine) {
   }
 }
 
-Code Member::asyncError() {
+std::optional<Error> Member::asyncError() {
   if (loadAcquire(&failed_) == 0 && !peerFailed() && !peerGone())
-    if (const std::optional<Error> disagreement = watch_.disagreement()) fail(*disagreement);
-  return failure().code;
+    if (const std::optional<Error> disagreement = watch_.disagreement()) failByDisagreement(*disagreement);
+  return failure();
 }
 
 void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
@@ -236,12 +276,12 @@ void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
   // A slot of another call: ranks disagree. Of this one: the library is at fault.
   const bool sameCall = failure.found.call == running.call();
   if (!sameCall && work.descriptor().isPeerCall())
-    return fail(Error(Code::InvalidUsage,
-                      concat("ranks disagree: rank ", rank(), " called ", work.text(), ", ",
-                             peerFingerprintBytes(running.call()), " bytes; rank ", connection.from,
-                             " called send #", peerFingerprintNumber(failure.found.call), ", ",
-                             peerFingerprintBytes(failure.found.call), " bytes")));
-  fail(Error(
+    return failByDisagreement(Error(
+        Code::InvalidUsage, concat("ranks disagree: rank ", rank(), " called ", work.text(), ", ",
+                                   peerFingerprintBytes(running.call()), " bytes; rank ", connection.from,
+                                   " called send #", peerFingerprintNumber(failure.found.call), ", ",
+                                   peerFingerprintBytes(failure.found.call), " bytes")));
+  failByDisagreement(Error(
       sameCall ? Code::InternalError : Code::InvalidUsage,
       concat("rank ", rank(), ": ", work.text(), ": rank ", connection.from, " sent chunk ",
              failure.found.chunk, " (", failure.found.bytes, " bytes) where chunk ", failure.expectedChunk,
@@ -250,27 +290,29 @@ void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
 
 // What is wrong with a message to itself is this rank's fault, what is with a collective that of all.
 void Member::failBy(const MemberWork& work, const Error& obstacle) {
-  if (work.descriptor().isPeerCall()) return fail(obstacle.code(), obstacle.what());
-  fail(obstacle);
+  if (work.descriptor().isPeerCall()) return fail(obstacle, Fault::Own);
+  failByDisagreement(obstacle);
 }
 
-// Of calls that disagree.
-void Member::fail(const Error& error) {
-  fail(error.code(), error.what(), error.code() == Code::InvalidUsage ? Fault::Shared : Fault::Own);
+void Member::failByDisagreement(const Error& error) {
+  fail(error, error.code() == Code::InvalidUsage ? Fault::Shared : Fault::Own);
 }
 
-void Member::fail(Code code, std::string message, Fault fault) {
+void Member::fail(const Error& error, Fault fault) {
+  const Error mine =
+      fault == Fault::Other ? Error(error.code(), concat("rank ", rank(), ": ", error.what())) : error;
   bool first = false;
   {
     // Together: who comes next finds the failure, and the poison.
     const std::scoped_lock lock(failureMutex_);
-    first = failed_ == 0;
+    first = !failure_;
     if (first) {
-      board().setLastWords(nodeRank_, message);
-      failure_ = {code, std::move(message)};
+      board().setLastWords(nodeRank_, error.what());
+      failure_ = mine;
     }
-    const Code told = fault == Fault::Own && code == Code::InvalidUsage ? Code::RemoteError : code;
-    compareExchange(board().poison(), uint64_t{0}, packPoison(nodeRank_, told));
+    const bool ownMistake = fault == Fault::Own && error.code() == Code::InvalidUsage;
+    const Code told = ownMistake ? Code::RemoteError : error.code();
+    compareExchange(board().poison(), uint64_t{0}, packPoison(nodeRank_, told, fault));
     storeRelease(&failed_, 1U);
   }
   fullFence();  // before the look at who touches
@@ -281,7 +323,7 @@ void Member::fail(Code code, std::string message, Fault fault) {
 
 void Member::failForMemory() noexcept {
   try {
-    fail(Code::SystemError, "out of memory");  // so short a text takes none
+    fail(outOfMemoryError(), Fault::Own);  // which takes none
   } catch (const std::exception&) {
   }
 }
@@ -289,7 +331,7 @@ void Member::failForMemory() noexcept {
 void Member::tellOthers() {
   std::string message;
   try {
-    message = failure().message;
+    message = failure()->what();
     log(Level::Warn, Subsystem::Coll, message);
   } catch (const std::bad_alloc&) {  // they are told all the same
   }
@@ -315,23 +357,20 @@ void Member::waitUntilUntouched() const {
   }
 }
 
-Member::Failure Member::failure() const {
+std::optional<Error> Member::failure() const {
   const std::scoped_lock lock(failureMutex_);
   return failure_;
 }
 
 void Member::throwIfFailed() const {
   if (loadAcquire(&failed_) == 0) return;
-  const Failure failure = this->failure();
-  if (failure.code != Code::Success) throw Error(failure.code, failure.message);
+  if (const std::optional<Error> failure = this->failure()) throw Error(*failure);
 }
 
 // ---- life ----
 
 void Member::finalize() {
-  throwIfFailed();
-  if (const std::optional<Error> disagreement = watch_.disagreement()) fail(*disagreement);
-  throwIfFailed();
+  if (const std::optional<Error> error = asyncError()) throw Error(*error);
   if (finalized()) throw Error(Code::InvalidUsage, "the communicator was finalized before");
   storeRelease(&finalized_, 1U);
 }

@@ -1,8 +1,7 @@
 // One rank of one communicator: everything a communicator knows and does for that rank, behind the handle.
 //
 // Owned by its Communicator. One thread at a time issues, and one at a time runs works, which may be another;
-// only requestAbort() and failure() may come from any. After the first failure the member is poisoned: works
-// fail at once.
+// what any thread may call says so. After the first failure the member is poisoned: works fail at once.
 #pragma once
 
 #include <atomic>
@@ -23,7 +22,6 @@
 #include "communicator/peer_work.h"
 #include "communicator/registrations.h"
 #include "communicator/schedule_book.h"
-#include "communicator/shrink.h"
 #include "communicator/user_operators.h"
 #include "executor/driver.h"
 
@@ -66,13 +64,14 @@ class Member {
   const std::shared_ptr<NodeMemory>& memory() const { return node_.memory; }
   Doorbell* doorbell() const { return &board().doorbell(nodeRank_); }
 
-  // Of the next communicator that is made of those ranks. By the thread that issues.
-  ShrinkNumber nextShrink(const std::vector<int>& remaining) {
-    return {++shrinks_[remaining], shrinkPlaces_++};
-  }
+  // The how-manieth communicator of those ranks is made next.
+  uint64_t nextShrink(const std::vector<int>& remaining);
+  // It is this one: the others are that far.
+  void skipShrinks(const std::vector<int>& remaining, uint64_t count);
 
   // Out of band, for set-up that follows init: collective, waits for the others as long as init does.
   std::vector<std::string> allGather(const std::string& mine);
+  Bytes32 deriveKey(const std::string& purpose) const { return bootstrap_->deriveKey(purpose); }
 
   CallPlan explain(const CollectiveCall& call) const { return schedules_.explain(call); }
   CallPlan explain(const PeerCall& call) const { return schedules_.explain(call); }
@@ -91,28 +90,27 @@ class Member {
   // A slot held something else than the work expected, or the communicator was poisoned meanwhile.
   void slotMismatch(MemberWork& work, const BoundSchedule& running);
 
-  // Whether any rank of this node has failed.
+  // Whether any rank of this node has failed. Any thread.
   bool poisoned() const { return loadAcquire(board().poison()) != 0; }
 
-  // Whose failure it is. Ranks that called different things are all told the same: InvalidUsage, and why. Of
-  // anything else the others learn who gave up.
-  enum class Fault { Own, Shared };
+  // Whose failure it is.
+  enum class Fault {
+    Own,     // this rank's: the others learn that it gave up, and why
+    Shared,  // of ranks that called different things: all are told the same
+    Other,   // another rank's: so they are, each with its own name in front
+  };
 
   // The first failure counts: it is kept, and peers are told. Nobody touches this rank's buffers after any.
   // Any thread.
-  void fail(Code code, std::string message, Fault fault = Fault::Own);
+  void fail(const Error& error, Fault fault);
   void failForMemory() noexcept;
 
   // ---- life ----
 
-  struct Failure {
-    Code code = Code::Success;
-    std::string message;
-  };
-  Failure failure() const;
-  // Success, or what has made the communicator unusable: a failure of this rank or of a peer, a peer's death,
-  // calls that differed. Any thread.
-  Code asyncError();
+  std::optional<Error> failure() const;  // any thread
+  // What has made the communicator unusable, if anything: a failure of this rank or of a peer, a peer's
+  // death, calls that differed. Any thread.
+  std::optional<Error> asyncError();
   void throwIfFailed() const;
 
   void finalize();
@@ -130,8 +128,10 @@ class Member {
   void tellOthers();
   void waitUntilUntouched() const;
   bool peerFailed();
+  void failByPoison(uint64_t poison);
   bool peerGone();
-  void fail(const Error& error);
+  int whoIsGone() const;
+  void failByDisagreement(const Error& error);
   void failBy(const MemberWork& work, const Error& obstacle);
   std::optional<PeerFailure> reportedFailure() const;
 
@@ -152,8 +152,8 @@ class Member {
   uint64_t calls_ = 0;                      // collectives issued ...
   uint64_t history_ = 0;                    // ... and their hash
   std::vector<uint64_t> sends_, receives_;  // point-to-point calls issued, by peer
+  std::mutex shrinksMutex_;
   std::map<std::vector<int>, uint64_t> shrinks_;
-  uint64_t shrinkPlaces_ = 0;
   Waiter waiter_;
   uint32_t finalized_ = 0;
   int64_t lookedForGone_ = 0;  // when, in milliseconds ...
@@ -162,7 +162,7 @@ class Member {
   mutable std::mutex bootstrapMutex_;  // after init: failure() is also asked from other threads
   uint32_t failed_ = 0;                // 1 once failure_ is set, to be looked at without the mutex
   mutable std::mutex failureMutex_;
-  Failure failure_;
+  std::optional<Error> failure_;
 };
 
 }  // namespace topoccl

@@ -13,10 +13,11 @@ BoundSchedule* MemberWork::open() {
     return schedule == nullptr ? nullptr : &schedule->bound();
   } catch (const Error& error) {
     // Peers wait for this rank's part.
-    member_->fail(error.code(), concat("rank ", member_->rank(), ": ", error.what()));
+    member_->fail(Error(error.code(), concat("rank ", member_->rank(), ": ", error.what())),
+                  Member::Fault::Own);
     throw;
-  } catch (const std::exception& error) {
-    member_->fail(Code::SystemError, error.what());
+  } catch (const std::exception&) {
+    member_->failForMemory();
     throw;
   }
 }
@@ -26,7 +27,15 @@ void MemberWork::failed(const BoundSchedule& running) {
 }
 
 bool MemberWork::giveUp(const BoundSchedule* running, bool stalled) {
-  return member_->mustGiveUp(*this, running, stalled);
+  try {
+    return member_->mustGiveUp(*this, running, stalled);
+  } catch (const Error& error) {  // it can't tell how the others are
+    member_->fail(Error(error.code(), concat("rank ", member_->rank(), ": ", error.what())),
+                  Member::Fault::Own);
+  } catch (const std::exception&) {
+    member_->failForMemory();
+  }
+  return true;
 }
 
 bool MemberWork::stuck(const BoundSchedule* running, std::chrono::milliseconds limit) const {

@@ -14,6 +14,8 @@
 
 namespace topoccl {
 
+inline constexpr const char* kGoneText = "its process is gone without a goodbye";
+
 struct NodeSetUp {
   std::shared_ptr<NodeMemory> memory;
   std::vector<RankPlace> places;  // per rank

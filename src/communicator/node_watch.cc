@@ -16,8 +16,9 @@ namespace {
 // which a disagreement is to be told.
 constexpr std::chrono::milliseconds kStandstill{500};
 constexpr std::chrono::milliseconds kSearchEvery{50};
-// A rank has looked twice since: once may have begun before.
-constexpr uint64_t kBeatsToConfirm = 2;
+// A beat tells of the look before it. So of these three the first may tell of one that ended, and the second
+// of one that began, before the circle was seen.
+constexpr uint64_t kBeatsToConfirm = 3;
 
 }  // namespace
 
@@ -125,7 +126,7 @@ NodeWatch::AllWaits NodeWatch::allWaits() const {
 // ---- circles ----
 
 // A circle of waits is a deadlock if all of them stand at one moment. Each rank in it looks at its calls
-// again and again: who has done so twice since the circle was seen, and still waits as it did, waited all the
+// again and again: who has done so since the circle was seen, and still waits as it did, waited all the
 // while.
 std::optional<Error> NodeWatch::deadlock() {
   if (!suspects_.empty()) {

@@ -27,10 +27,6 @@ OpenSchedule* PeerWork::prepare() {
 
 std::optional<Error> PeerWork::obstacle(const BoundSchedule* running, bool stalled) {
   if (!stalled || member().poisoned()) return std::nullopt;
-  if (call_.peer == member().rank())
-    return Error(Code::InvalidUsage,
-                 concat("rank ", member().rank(), ": ", text(),
-                        call_.sends ? " has no receive" : " has no send", " in the same group"));
   const uint64_t progress = progressOf(running);
   // What the peer did before it left may have come since the last look.
   const bool stands = peerHadLeft_ && progress == progress_;

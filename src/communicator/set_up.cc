@@ -85,6 +85,7 @@ void Communicator::make(Communicator** out, bool blocking, const AbortFlag& abor
     *out = HandlePool::instance().take(makeMember());
     return;
   }
+  static_cast<void>(outOfMemoryError());  // made while there is memory
   Communicator* const handle = HandlePool::instance().take(nullptr);
   handle->abort_ = abort;
   handle->settingUp_ = 1;
@@ -106,11 +107,9 @@ void Communicator::setUp(const MakeMember& makeMember) noexcept {
     member_ = makeMember();
     life = kLive;
   } catch (const Error& error) {
-    setUpError_ = error.code();
-    setLastError(error.what());
-  } catch (const std::exception& error) {
-    setUpError_ = Code::SystemError;
-    setLastError(error.what());
+    setUpError_ = error;
+  } catch (const std::exception&) {
+    setUpError_ = outOfMemoryError();
   }
   if (!compareExchange(&life_, kPending, life)) {  // destroyed or aborted meanwhile
     if (member_) member_->leave();
@@ -181,7 +180,7 @@ std::unique_ptr<Member> Communicator::memberOfChild(std::shared_ptr<Joining> joi
   const Settings settings = parent.settings();
   const int device = parent.device();
   const SplitPart part = join(parent);
-  PartWatch watch(parent.node(), parent.rank(), part.members);
+  PartWatch watch(parent.node(), parent.rank(), part);
   joining.reset();
   if (part.members.empty()) return nullptr;
   std::unique_ptr<Bootstrap> bootstrap;
@@ -191,6 +190,10 @@ std::unique_ptr<Member> Communicator::memberOfChild(std::shared_ptr<Joining> joi
   } catch (const Error& error) {
     // A survivor that gave up may be what the root tells of first.
     if (error.code() == Code::RemoteError) watch.checkNow();
+    watch.giveUp(error.what());
+    throw;
+  } catch (const std::exception&) {
+    watch.giveUp("out of memory");
     throw;
   }
   return std::make_unique<Member>(std::move(bootstrap), abort, settings, config, device);
@@ -228,12 +231,11 @@ void Communicator::shrink(Communicator** out, const std::vector<int>& excluded, 
     *out = nullptr;
     if (aborting) abortCalls();
     auto joining = std::make_shared<Joining>(*this);
-    const ShrinkNumber number = joining->parent().nextShrink(remaining);  // also where it then fails
-    if (!aborting) joining->parent().throwIfUnusable();
+    const uint64_t count = joining->parent().nextShrink(remaining);
     auto makeMember = [=, joining = std::move(joining)]() mutable {
       const auto join = [&](Member& parent) {
         const Wait wait{Deadline::in(parent.settings().initTimeout), abort.get()};
-        return joinShrink(parent, remaining, number, !aborting, wait);
+        return joinShrink(parent, remaining, count, !aborting, wait);
       };
       return memberOfChild(std::move(joining), join, wanted, abort);
     };
@@ -264,8 +266,9 @@ void Communicator::abortCalls() {
   const Query query(*this);
   member_->requestAbort();
   Task::drop(*this);
-  member_->fail(Code::InvalidUsage,
-                concat("rank ", member_->rank(), ": the communicator was aborted (NCCL_SHRINK_ABORT)"));
+  member_->fail(Error(Code::InvalidUsage,
+                      concat("rank ", member_->rank(), ": the communicator was aborted (NCCL_SHRINK_ABORT)")),
+                Member::Fault::Own);
   // Their buffers are the caller's again.
   for (; loadAcquire(&operation_) != 0; ::sched_yield()) Task::drop(*this);
   tasks_.drain();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "base/error.h"
 #include "bootstrap/bootstrap.h"
@@ -23,33 +22,53 @@ uint64_t hashOf(const std::vector<int>& ranks) {
   return hash;
 }
 
+void setBit(std::array<char, 128>& bits, int index) {
+  const auto byte = static_cast<size_t>(index) / 8;
+  if (index >= 0 && byte < bits.size()) bits[byte] = static_cast<char>(bits[byte] | 1 << index % 8);
+}
+
+bool hasBit(const std::array<char, 128>& bits, int index) {
+  const auto byte = static_cast<size_t>(index) / 8;
+  return index >= 0 && byte < bits.size() && ((bits[byte] >> index % 8) & 1) != 0;
+}
+
 // The ranks that remain, as one of them sees them come.
 class Gathering {
  public:
-  Gathering(Member& parent, const std::vector<int>& remaining, const ShrinkNumber& number, bool needsParent,
+  Gathering(Member& parent, const std::vector<int>& remaining, uint64_t count, bool needsParent,
             const Wait& wait)
-      : parent_(parent), remaining_(remaining), place_(number.place), needsParent_(needsParent), wait_(wait) {
-    mine_.members = hashOf(remaining_);
-    mine_.number = mix(mine_.members, number.count);
+      : parent_(parent), remaining_(remaining), needsParent_(needsParent), wait_(wait) {
+    mine_.meeting = {hashOf(remaining_), count};
+    for (const int rank : remaining_) setBit(mine_.text, parent_.node().nodeRankOf(rank));
+    place_ = board().newPlace(ownNodeRank());
   }
 
   // The id at which they all will meet. Where that fails the others are told why.
   UniqueId meet() {
     try {
-      for (const int rank : remaining_) setBit(mine_.text, parent_.node().nodeRankOf(rank));
+      if (needsParent_) throwIfUnsound();
+      catchUp();
       post(Invitation::Joins);
-      const UniqueId id = remaining_.front() == parent_.rank() ? invite() : await(remaining_.front());
-      return id;
+      return remaining_.front() == parent_.rank() ? invite() : await(remaining_.front());
+    } catch (const DisagreementError& error) {
+      giveUp(Invitation::Differs, error.what());
+      throw;
     } catch (const Error& error) {
-      mine_.text.fill('\0');
-      std::copy_n(error.what(), std::min(std::strlen(error.what()), mine_.text.size() - 1),
-                  mine_.text.begin());
-      post(differs_ ? Invitation::Differs : Invitation::Fails);
+      giveUp(Invitation::Fails, error.what());
+      throw;
+    } catch (const std::exception&) {
+      giveUp(Invitation::Fails, "out of memory");
       throw;
     }
   }
 
+  const Meeting& meeting() const { return mine_.meeting; }
+
  private:
+  struct DisagreementError : Error {
+    explicit DisagreementError(const std::string& message) : Error(Code::InvalidUsage, message) {}
+  };
+
   UniqueId invite() {
     while (!allHere()) pause();
     const UniqueId id = idWithRoot(parent_.settings());
@@ -58,36 +77,42 @@ class Gathering {
     return id;
   }
 
+  // First of all looks for the invitation: from there on a failure is the new communicator's.
   UniqueId await(int leader) {
     for (;; pause()) {
-      allHere();
       const std::optional<Invitation> invitation = of(leader);
-      if (!invitation || invitation->kind != Invitation::Invites) continue;
-      UniqueId id;
-      std::copy(invitation->text.begin(), invitation->text.end(), id.bytes.begin());
-      post(Invitation::Joined);
-      return id;
+      if (invitation && invitation->kind == Invitation::Invites) {
+        UniqueId id;
+        std::copy(invitation->text.begin(), invitation->text.end(), id.bytes.begin());
+        post(Invitation::Joined);
+        return id;
+      }
+      allHere();
     }
   }
 
-  static void setBit(std::array<char, 128>& bits, int index) {
-    char* const byte = byteOf(bits, index);
-    if (byte != nullptr) *byte = static_cast<char>(*byte | 1 << index % 8);
-  }
-  static bool hasBit(std::array<char, 128> bits, int index) {
-    const char* const byte = byteOf(bits, index);
-    return byte != nullptr && ((*byte >> index % 8) & 1) != 0;
-  }
-  static char* byteOf(std::array<char, 128>& bits, int index) {
-    const auto byte = static_cast<size_t>(index) / 8;
-    return index >= 0 && byte < bits.size() ? &bits[byte] : nullptr;
+  void throwIfUnsound() const {
+    try {
+      parent_.throwIfUnusable();
+    } catch (const Error& error) {
+      throw Error(error.code(),
+                  concat(error.what(), " (NCCL_SHRINK_ABORT makes a communicator of one that has failed)"));
+    }
   }
 
+  // ---- the board ----
+
   const Board& board() const { return parent_.memory()->board(); }
+  int ownNodeRank() const { return parent_.node().nodeRankOf(parent_.rank()); }
 
   void post(Invitation::Kind kind) {
     mine_.kind = kind;
-    board().invite(parent_.node().nodeRankOf(parent_.rank()), place_, mine_);
+    board().invite(ownNodeRank(), place_, mine_);
+  }
+
+  void giveUp(Invitation::Kind kind, const char* why) {
+    setText(mine_, why);
+    post(kind);
   }
 
   template <class Fits>
@@ -97,39 +122,46 @@ class Gathering {
     return std::nullopt;
   }
 
-  // What `rank` posted of this gathering.
-  std::optional<Invitation> of(int rank) const {
-    return posted(rank, [&](const Invitation& one) { return one.number == mine_.number; });
+  std::optional<Invitation> of(int rank, const Meeting& meeting) const {
+    return posted(rank, [&](const Invitation& one) { return one.meeting == meeting; });
   }
 
-  // What it posted of one of other ranks, in which it waits for this rank.
+  // What `rank` posted of this gathering.
+  std::optional<Invitation> of(int rank) const { return of(rank, mine_.meeting); }
+
+  // What it posted of one of other ranks, in which it waits for this rank. Not of one that this rank took
+  // part in: there the other will find that.
   std::optional<Invitation> ofAnother(int rank) const {
-    const int own = parent_.node().nodeRankOf(parent_.rank());
     return posted(rank, [&](const Invitation& one) {
-      const bool waits = one.kind == Invitation::Joins || one.kind == Invitation::Objects;
-      return waits && one.members != mine_.members && hasBit(one.text, own);
+      if (!one.waits() || one.meeting.members == mine_.meeting.members) return false;
+      if (!hasBit(one.text, ownNodeRank())) return false;
+      const std::optional<Invitation> answer = of(parent_.rank(), one.meeting);
+      return !answer || answer->waits();
     });
   }
 
-  // Two that wait for each other, in gatherings of different ranks. Gives the other one time to see that too.
-  void throwIfDiffers(int rank) {
-    if (!ofAnother(rank)) return;
-    differs_ = true;
-    post(Invitation::Objects);
-    for (const Deadline end = Deadline::in(kTimeToSee); !end.passed(); sleepFor(kPause, wait_, "a shrink")) {
-      const std::optional<Invitation> other = ofAnother(rank);
-      if (!other || other->kind == Invitation::Objects) break;
-    }
-    throw Error(Code::InvalidUsage, concat("ranks disagree: rank ", parent_.rank(), " and rank ", rank,
-                                           " exclude different ranks"));
+  // What it posted of a later gathering of the same ranks.
+  std::optional<Invitation> later(int rank) const {
+    std::optional<Invitation> latest;
+    for (const Invitation& one : board().invitations(parent_.node().nodeRankOf(rank)))
+      if (one.meeting.members == mine_.meeting.members &&
+          one.meeting.count > (latest ? latest->meeting.count : mine_.meeting.count))
+        latest = one;
+    return latest;
   }
 
-  void throwTheirs(int rank, const Invitation& theirs) {
-    differs_ = theirs.kind == Invitation::Differs;
-    const std::string why =
-        printable({theirs.text.data(), ::strnlen(theirs.text.data(), theirs.text.size())});
-    throw Error(differs_ ? Code::InvalidUsage : Code::RemoteError,
-                concat("rank ", rank, " gave up on it: ", why));
+  // ---- the others ----
+
+  // Another one tried before, without this rank, and tries again.
+  void catchUp() {
+    for (const int rank : remaining_)
+      if (const std::optional<Invitation> theirs = later(rank); theirs && theirs->waits())
+        skipTo(theirs->meeting.count);
+  }
+
+  void skipTo(uint64_t count) {
+    mine_.meeting.count = count;
+    parent_.skipShrinks(remaining_, count);
   }
 
   bool allHere() {
@@ -137,9 +169,13 @@ class Gathering {
     const bool looksForDead = looks_++ % kLooksPerDead == 0;
     for (const int rank : remaining_) {
       const std::optional<Invitation> theirs = of(rank);
-      if (!theirs) throwIfDiffers(rank);
-      if (!theirs) missing_.push_back(rank);
-      if (theirs && theirs->kind >= Invitation::Differs) throwTheirs(rank, *theirs);
+      if (!theirs) {
+        missing_.push_back(rank);
+        throwIfDiffers(rank);
+        followOn(rank);
+      } else if (theirs->gaveUp()) {
+        throwTheirs(rank, *theirs);
+      }
       if (looksForDead && parent_.node().isGone(rank))
         throw Error(Code::RemoteError, concat("rank ", rank, " is gone; exclude it too"));
       // Once more: it may have come, and gone on, since.
@@ -150,13 +186,56 @@ class Gathering {
     return missing_.empty();
   }
 
+  // One that is past this gathering came to it, and gave up, so often that nothing of it stands there any
+  // more.
+  void followOn(int rank) {
+    const std::optional<Invitation> theirs = later(rank);
+    if (!theirs || of(rank)) return;
+    if (theirs->gaveUp()) throwTheirs(rank, *theirs);
+    skipTo(theirs->meeting.count);
+    post(Invitation::Joins);
+  }
+
+  void throwTheirs(int rank, const Invitation& theirs) const {
+    const std::string text = concat("rank ", rank, " gave up on it: ", printable(textOf(theirs)));
+    if (theirs.kind == Invitation::Differs) throw DisagreementError(text);
+    throw Error(Code::RemoteError, text);
+  }
+
+  // Two that wait for each other, in gatherings of different ranks. Gives the other one time to see that too,
+  // or to go on.
+  void throwIfDiffers(int rank) {
+    const std::optional<Invitation> theirs = ofAnother(rank);
+    if (!theirs || of(rank)) return;
+    post(Invitation::Objects);
+    for (const Deadline end = Deadline::in(kTimeToSee); !end.passed(); sleepFor(kPause, wait_, "a shrink")) {
+      const std::optional<Invitation> now = of(rank, theirs->meeting);
+      if (now && (now->kind == Invitation::Objects || now->kind == Invitation::Differs)) break;
+      if (!now || now->kind != Invitation::Joins) return post(Invitation::Joins);
+    }
+    throw DisagreementError(concat("ranks disagree: rank ", parent_.rank(), " excludes ",
+                                   rankList(excluded(mine_)), "; rank ", rank, " excludes ",
+                                   rankList(excluded(*theirs))));
+  }
+
+  // Of this node's ranks.
+  std::vector<int> excluded(const Invitation& invitation) const {
+    std::vector<int> ranks;
+    for (const int rank : parent_.node().nodeRanks)
+      if (!hasBit(invitation.text, parent_.node().nodeRankOf(rank))) ranks.push_back(rank);
+    return ranks;
+  }
+
   void pause() {
     if (parent_.ends()) throw Error(Code::InvalidUsage, "the communicator was aborted meanwhile");
-    if (needsParent_ && parent_.asyncError() != Code::Success) parent_.throwIfFailed();
+    if (needsParent_)
+      if (const std::optional<Error> error = parent_.asyncError()) throw Error(*error);
     const std::string what =
         concat("rank ", parent_.rank(), " making a communicator of the ranks that remain, waiting for ",
                rankList(missing_.empty() ? std::vector<int>{remaining_.front()} : missing_));
-    throwIfOver(wait_, what);
+    if (wait_.deadline.passed())
+      throw TimeoutError(
+          concat(what, ": not within ", initTimeoutText(parent_.settings().initTimeout.count())));
     sleepFor(kPause, wait_, what);
   }
 
@@ -166,12 +245,11 @@ class Gathering {
   Member& parent_;
   const std::vector<int>& remaining_;
   Invitation mine_;
-  uint64_t place_;
+  uint64_t place_ = 0;
   bool needsParent_;
   Wait wait_;
   std::vector<int> missing_;
   uint32_t looks_ = 0;
-  bool differs_ = false;
 };
 
 }  // namespace
@@ -194,10 +272,12 @@ std::vector<int> remainingRanks(int ranks, int self, const std::vector<int>& exc
   return remaining;
 }
 
-SplitPart joinShrink(Member& parent, const std::vector<int>& remaining, const ShrinkNumber& number,
-                     bool needsParent, const Wait& wait) {
+SplitPart joinShrink(Member& parent, const std::vector<int>& remaining, uint64_t count, bool needsParent,
+                     const Wait& wait) {
+  Gathering gathering(parent, remaining, count, needsParent, wait);
   SplitPart mine;
-  mine.id = Gathering(parent, remaining, number, needsParent, wait).meet();
+  mine.id = gathering.meet();
+  mine.meeting = gathering.meeting();
   mine.members = remaining;
   mine.rank =
       static_cast<int>(std::find(remaining.begin(), remaining.end(), parent.rank()) - remaining.begin());

@@ -16,16 +16,11 @@ class Member;
 // there is none of, or `self`.
 std::vector<int> remainingRanks(int ranks, int self, const std::vector<int>& excluded);
 
-// Of the shrinks of one parent. Ranks need not take part in the same ones, hence two counts.
-struct ShrinkNumber {
-  uint64_t count = 0;  // of those of the same ranks; equal on all of them
-  uint64_t place = 0;  // of this rank's
-};
-
-// This rank's place among `remaining`, all of which call this. Throws RemoteError where one of them is gone,
-// fails, or does not come until the deadline, and InvalidUsage where they differ on who remains, or the
-// parent is aborted. With `needsParent` it must be sound all the while.
-SplitPart joinShrink(Member& parent, const std::vector<int>& remaining, const ShrinkNumber& number,
-                     bool needsParent, const Wait& wait);
+// This rank's place among `remaining`, all of which call this, for the `count`-th time. Throws RemoteError
+// where one of them is gone, fails, or does not come until the deadline, and InvalidUsage where they differ
+// on who remains, or the parent is aborted. With `needsParent` it must be sound all the while. The others
+// learn why it throws.
+SplitPart joinShrink(Member& parent, const std::vector<int>& remaining, uint64_t count, bool needsParent,
+                     const Wait& wait);
 
 }  // namespace topoccl

@@ -1,12 +1,15 @@
 #include "communicator/split.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "base/crypto.h"
 #include "base/error.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/messages.h"
@@ -30,15 +33,33 @@ std::vector<SplitWish> partOf(const std::vector<std::string>& wishes, int color)
   return part;
 }
 
-// In its place where that fails: why, in another size than an id's. The others wait for it.
-std::string idOrReason(const Settings& settings, std::optional<Error>& failure) {
+using Nonce = std::array<char, 16>;
+constexpr size_t kSealedBytes = sizeof(Nonce) + sizeof(UniqueId::bytes);
+
+// Messages between ranks are proved, not hidden, but an id is a secret of its holders.
+std::string masked(const Member& parent, std::string_view nonce, std::string_view bytes) {
+  const Bytes32 key = parent.deriveKey("ids of splits");
+  std::string text(bytes);
+  for (size_t i = 0; i < text.size(); i += sizeof(Bytes32)) {
+    const Bytes32 mask = mac(key, {nonce, std::to_string(i)});
+    for (size_t j = i; j < std::min(i + mask.size(), text.size()); ++j)
+      text[j] = static_cast<char>(text[j] ^ mask[j - i]);
+  }
+  return text;
+}
+
+// In the id's place where that fails: why, in another size. The others wait for it.
+std::string sealedIdOrReason(const Member& parent, std::optional<Error>& failure) {
   try {
-    const UniqueId id = idWithRoot(settings);
-    return {reinterpret_cast<const char*>(id.bytes.data()), id.bytes.size()};
+    const UniqueId id = idWithRoot(parent.settings());
+    const auto nonce = random<Nonce>();
+    return concat(bytesOf(nonce), masked(parent, bytesOf(nonce), bytesOf(id.bytes)));
   } catch (const Error& error) {
     failure.emplace(error);
-    return concat(error.what()).substr(0, UniqueId{}.bytes.size() - 1);
+  } catch (const std::exception&) {
+    failure.emplace(outOfMemoryError());
   }
+  return std::string(failure->what()).substr(0, kSealedBytes - 1);
 }
 
 }  // namespace
@@ -52,15 +73,18 @@ SplitPart joinSplit(Member& parent, int color, int key) {
   const std::vector<SplitWish> part = partOf(parent.allGather(encodeWish(color, key)), color);
   const bool leads = color != kNoColor && part.front().rank == parent.rank();
   std::optional<Error> failure;
-  const std::vector<std::string> ids = parent.allGather(leads ? idOrReason(parent.settings(), failure) : "");
+  const std::vector<std::string> ids = parent.allGather(leads ? sealedIdOrReason(parent, failure) : "");
   if (failure) throw Error(*failure);
   SplitPart mine;
   if (color == kNoColor) return mine;
-  const std::string& id = ids[static_cast<size_t>(part.front().rank)];
-  if (id.size() != mine.id.bytes.size())
+  const std::string& sealed = ids[static_cast<size_t>(part.front().rank)];
+  if (sealed.size() != kSealedBytes)
     throw Error(Code::RemoteError,
-                concat("rank ", part.front().rank, " made no id for the split: ", printable(id)));
+                concat("rank ", part.front().rank, " made no id for the split: ", printable(sealed)));
+  const std::string_view nonce = std::string_view(sealed).substr(0, sizeof(Nonce));
+  const std::string id = masked(parent, nonce, std::string_view(sealed).substr(sizeof(Nonce)));
   std::memcpy(mine.id.bytes.data(), id.data(), id.size());
+  mine.meeting.members = hash64({id});
   for (const SplitWish& wish : part) {
     if (wish.rank == parent.rank()) mine.rank = static_cast<int>(mine.members.size());
     mine.members.push_back(wish.rank);

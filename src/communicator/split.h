@@ -5,6 +5,7 @@
 
 #include "base/settings.h"
 #include "bootstrap/unique_id.h"
+#include "transport/board.h"
 
 namespace topoccl {
 
@@ -19,6 +20,7 @@ struct SplitPart {
   std::vector<int>
       members;  // the ranks they have in the parent, by new rank; none where this rank is in none
   UniqueId id;
+  Meeting meeting;  // that of its ranks
 };
 
 // An id with a root of its own, also where the parent met at NCCL_COMM_ID. Throws what getUniqueId() does.

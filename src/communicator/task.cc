@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "communicator/check_call.h"
 #include "communicator/host_stream.h"
 
 namespace topoccl {
@@ -16,11 +17,6 @@ namespace {
 const Error& abortedError() {
   static const auto* const error =
       new Error(Code::InvalidUsage, "the communicator was aborted before the call began");
-  return *error;
-}
-
-const Error& outOfMemoryError() {
-  static const auto* const error = new Error(Code::SystemError, "out of memory");
   return *error;
 }
 
@@ -46,6 +42,18 @@ void Task::issue() {
   for (const IssuedCall& call : calls_)
     std::visit([&](const auto& it) { worksOf(*call.communicator)->issue(it); }, call.call);
   calls_.clear();
+}
+
+void Task::checkPairs() const {
+  for (const RankWorks& works : ranks_) {
+    int sends = 0, receives = 0;
+    for (const IssuedCall& call : calls_) {
+      const auto* const peerCall = std::get_if<PeerCall>(&call.call);
+      if (peerCall == nullptr || call.communicator != &works.communicator()) continue;
+      if (peerCall->peer == works.member().rank()) ++(peerCall->sends ? sends : receives);
+    }
+    if (sends != receives) throw unpairedError(works.member().rank(), sends, receives);
+  }
 }
 
 void Task::giveUp() noexcept {
@@ -200,9 +208,9 @@ void Task::driveLines() {
 // end is the task's.
 void Task::endLine(RankWorks& works, bool failed) {
   if (failed) {
-    const Member::Failure failure = works.member().failure();
-    if (!onCaller_) setLastError(failure.message);
-    keep(Error(failure.code, failure.message));
+    const Error failure = works.member().failure().value_or(outOfMemoryError());
+    if (!onCaller_) setLastError(failure.what());
+    keep(failure);
   }
   if (!works.endLine()) return;
   works.member().watch().moved();
@@ -256,6 +264,7 @@ void launch(std::vector<IssuedCall> calls) {
   std::vector<std::shared_ptr<Task>> tasks;
   for (std::vector<IssuedCall>& set : independentSets(std::move(calls)))
     tasks.push_back(std::make_shared<Task>(std::move(set)));
+  for (const auto& task : tasks) task->checkPairs();
   try {
     for (const auto& task : tasks) task->issue();
     Task::enter(tasks);

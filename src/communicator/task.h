@@ -33,6 +33,9 @@ class Task : public std::enable_shared_from_this<Task> {
   bool runsOnCaller() const { return onCaller_; }
   bool inBackground() const { return inBackground_; }
 
+  // Throws InvalidUsage where a rank sends to itself other than it receives from itself: nobody else can
+  // help.
+  void checkPairs() const;
   // The calls take their numbers.
   void issue();
   // Those that can't run at once take their places in their orders, all together. These keep their

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "kernels/sync.h"
 
@@ -12,7 +13,6 @@ namespace {
 constexpr uint64_t kLine = 64;
 constexpr size_t kCallWords = sizeof(CallDescriptor) / sizeof(uint64_t);
 constexpr size_t kWaitWords = sizeof(WaitEntry) / sizeof(uint64_t);
-constexpr size_t kInvitationWords = sizeof(Invitation) / sizeof(uint64_t);
 static_assert(sizeof(CallDescriptor) == 32 && sizeof(WaitEntry) == 56 && sizeof(Invitation) == 152);
 
 struct Heading {
@@ -36,21 +36,26 @@ void load(void* value, const uint64_t* words, size_t count) {
   }
 }
 
-// Of things whose first word is a number: it is zero while the rest changes, and looked at twice.
+// Of things that are posted again and again: a version that never returns is zero while the rest changes.
 template <class T>
-void storeNumbered(uint64_t* words, const T& value) {
-  storeRelease(&words[0], uint64_t{0});
-  store(words + 1, reinterpret_cast<const uint64_t*>(&value) + 1, sizeof(T) / sizeof(uint64_t) - 1);
-  storeRelease(&words[0], value.number);
-}
+struct Versioned {
+  uint64_t version;
+  uint64_t words[sizeof(T) / sizeof(uint64_t)];
 
-template <class T>
-std::optional<T> loadNumbered(const uint64_t* words) {
-  T value;
-  load(&value, words, sizeof(T) / sizeof(uint64_t));
-  if (value.number == 0 || loadAcquire(&words[0]) != value.number) return std::nullopt;
-  return value;
-}
+  void post(uint64_t newVersion, const T& value) {
+    storeRelease(&version, uint64_t{0});
+    store(words, &value, std::size(words));
+    storeRelease(&version, newVersion);
+  }
+
+  std::optional<T> read() const {
+    const uint64_t before = loadAcquire(&version);
+    T value;
+    load(&value, words, std::size(words));
+    if (before == 0 || loadAcquire(&version) != before) return std::nullopt;
+    return value;
+  }
+};
 
 struct SentAndReceived {
   uint64_t sends;
@@ -64,6 +69,15 @@ uint64_t countsBytes(int nodeRanks) {
 
 }  // namespace
 
+void setText(Invitation& invitation, std::string_view text) {
+  invitation.text.fill('\0');
+  std::copy_n(text.begin(), std::min(text.size(), invitation.text.size() - 1), invitation.text.begin());
+}
+
+std::string textOf(const Invitation& invitation) {
+  return {invitation.text.data(), ::strnlen(invitation.text.data(), invitation.text.size())};
+}
+
 struct Board::Line {
   Doorbell doorbell;
   TouchLine touch;
@@ -73,7 +87,9 @@ struct Board::Line {
   uint64_t beats;
   uint64_t waitCount;
   uint64_t waits[kMostWaits][kWaitWords];
-  alignas(kLine) uint64_t invitations[kInvitations][kInvitationWords];
+  alignas(kLine) uint64_t places;  // of invitations, taken so far ...
+  uint64_t versions;               // ... and posted
+  Versioned<Invitation> invitations[kInvitations];
   alignas(kLine) uint64_t words[kWordsBytes / sizeof(uint64_t)];
 };
 
@@ -109,13 +125,20 @@ uint64_t* Board::begun(int nodeRank, int peer, bool sends) const {
 
 // ---- calls ----
 
+// The number, a call's first word, is zero while the rest changes, and looked at twice.
 void Board::post(int nodeRank, const CallDescriptor& call) const {
-  storeNumbered(line(nodeRank).calls[call.number % kHistory], call);
+  uint64_t* const words = line(nodeRank).calls[call.number % kHistory];
+  storeRelease(&words[0], uint64_t{0});
+  store(words + 1, reinterpret_cast<const uint64_t*>(&call) + 1, kCallWords - 1);
+  storeRelease(&words[0], call.number);
 }
 
 std::optional<CallDescriptor> Board::posted(int nodeRank, uint64_t number) const {
-  const auto call = loadNumbered<CallDescriptor>(line(nodeRank).calls[number % kHistory]);
-  return call && call->number == number ? call : std::nullopt;
+  const uint64_t* const words = line(nodeRank).calls[number % kHistory];
+  CallDescriptor call;
+  load(&call, words, kCallWords);
+  if (number == 0 || call.number != number || loadAcquire(&words[0]) != number) return std::nullopt;
+  return call;
 }
 
 CallDescriptor Board::lastPosted(int nodeRank) const {
@@ -161,14 +184,19 @@ RankWaits Board::waits(int nodeRank) const {
 
 // ---- invitations and last words ----
 
+uint64_t Board::newPlace(int nodeRank) const {
+  return fetchAdd(&line(nodeRank).places, uint64_t{1});
+}
+
 void Board::invite(int nodeRank, uint64_t place, const Invitation& invitation) const {
-  storeNumbered(line(nodeRank).invitations[place % kInvitations], invitation);
+  Line& mine = line(nodeRank);
+  mine.invitations[place % kInvitations].post(fetchAdd(&mine.versions, uint64_t{1}) + 1, invitation);
 }
 
 std::vector<Invitation> Board::invitations(int nodeRank) const {
   std::vector<Invitation> all;
-  for (const auto& words : line(nodeRank).invitations)
-    if (const auto invitation = loadNumbered<Invitation>(words)) all.push_back(*invitation);
+  for (const auto& place : line(nodeRank).invitations)
+    if (const auto invitation = place.read()) all.push_back(*invitation);
   return all;
 }
 

@@ -56,6 +56,13 @@ struct RankWaits {
   std::vector<WaitEntry> entries;
 };
 
+// The ranks of a new communicator that is being made of this one's.
+struct Meeting {
+  uint64_t members = 0;  // hash that tells them from other ranks that meet
+  uint64_t count = 0;    // the how-manieth time of these
+  bool operator==(const Meeting&) const = default;
+};
+
 // A rank's part in making a communicator of some of this one's ranks, without those that it excludes: they
 // may be dead, and so may be whoever else could carry messages.
 struct Invitation {
@@ -65,11 +72,17 @@ struct Invitation {
   // `text`.
   enum Kind : uint64_t { None, Joins, Objects, Joined, Invites, Differs, Fails };
 
-  uint64_t number = 0;   // of these ranks and of the how-manieth time; not 0
-  uint64_t members = 0;  // hash of the ranks that it thinks take part
+  bool waits() const { return kind == Joins || kind == Objects; }
+  bool gaveUp() const { return kind == Differs || kind == Fails; }
+
+  Meeting meeting;
   uint64_t kind = None;
   std::array<char, 128> text{};
 };
+
+// Cut to what fits.
+void setText(Invitation& invitation, std::string_view text);
+std::string textOf(const Invitation& invitation);
 
 struct alignas(64) TouchLine {
   uint32_t touching;
@@ -113,7 +126,9 @@ class Board {
   void beat(int nodeRank) const;
   RankWaits waits(int nodeRank) const;
 
-  // In one of kInvitations places, which are read all together: those that are there and do not change.
+  // In one of kInvitations places, which take turns and are read all together: those that are there and do
+  // not change.
+  uint64_t newPlace(int nodeRank) const;
   void invite(int nodeRank, uint64_t place, const Invitation& invitation) const;
   std::vector<Invitation> invitations(int nodeRank) const;
 

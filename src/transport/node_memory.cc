@@ -91,7 +91,7 @@ bool NodeMemory::findRing(int producer, uint64_t key, RingShape shape, RingView&
   for (uint64_t i = 0; i < count; ++i) {
     const DirectoryEntry& entry = region.entries[i];
     if (entry.key != key) continue;
-    const uint64_t offset = entry.offset;
+    const uint64_t offset = loadRelaxed(&entry.offset);  // once: what is checked is what is used
     if (!inRegion(offset, RingView::bytes(shape), sizeof(Region)))
       throw Error(Code::InternalError, "a ring lies outside its region");
     RingView found(reinterpret_cast<unsigned char*>(&region) + offset, shape);

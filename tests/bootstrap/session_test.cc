@@ -28,11 +28,11 @@ struct Stage {
       }};
 
   void join(int rank, int ranks, int connection = -1, uint32_t version = kLibraryVersion,
-            uint32_t patience = 1000) {
-    give(
-        connection < 0 ? rank + 100 : connection, Message::Join,
-        encode(Join{version, ranks, rank, patience, static_cast<uint64_t>(int64_t{70} + rank), 1000, "host"}),
-        static_cast<uint32_t>(rank));
+            uint32_t patience = 1000, uint64_t process = 0) {
+    give(connection < 0 ? rank + 100 : connection, Message::Join,
+         encode(Join{version, ranks, rank, patience,
+                     process != 0 ? process : static_cast<uint64_t>(int64_t{70} + rank), 1000, "host"}),
+         static_cast<uint32_t>(rank));
   }
   void give(int connection, Message kind, const std::string& payload, uint32_t claimed = 0) {
     session.onFrame(connection, claimed, {static_cast<uint8_t>(kind), payload}, now);
@@ -71,6 +71,15 @@ TEST(Session, TellsWhichRankLivesWithTheRoot) {
   for (int rank = 0; rank < 9; ++rank)
     if (rank != 7) stage.join(rank, 9);
   EXPECT_EQ(decodeWelcome(stage.sent[100].front().payload)->rootRank, 7);
+}
+
+// Which of them has left when the root goes is not for it to say.
+TEST(Session, NamesNoneOfSeveralRanksThatLiveWithTheRoot) {
+  Stage stage;
+  for (const int rank : {7, 6}) stage.join(rank, 9, -1, kLibraryVersion, 1000, 77);
+  for (int rank = 0; rank < 9; ++rank)
+    if (rank != 7 && rank != 6) stage.join(rank, 9);
+  EXPECT_EQ(decodeWelcome(stage.sent[100].front().payload)->rootRank, kSeveralRanks);
 }
 
 // Its process may end as soon as it hears, and the root with it.
@@ -152,9 +161,10 @@ TEST(Session, NamesMissingRanksAtTheShortestPatience) {
   EXPECT_EQ(stage.told(101), "");
   stage.tick(1);
   for (int connection : {101, 103})
-    EXPECT_EQ(stage.told(connection), "ranks 0, 2 and 4 of 5 did not join within 0.3 s");
+    EXPECT_EQ(stage.told(connection),
+              "ranks 0, 2 and 4 of 5 did not join within 0.3 s (TOPOCCL_INIT_TIMEOUT)");
   stage.join(2, 5);
-  EXPECT_EQ(stage.told(102), "ranks 0, 2 and 4 of 5 did not join within 0.3 s");
+  EXPECT_EQ(stage.told(102), "ranks 0, 2 and 4 of 5 did not join within 0.3 s (TOPOCCL_INIT_TIMEOUT)");
 }
 
 TEST(Session, LingersAfterAFailureForLateRanksThenEnds) {
@@ -174,7 +184,7 @@ TEST(Session, NamesRanksThatDoNotEnterAnAllGather) {
   for (int rank : {0, 1, 2}) stage.join(rank, 3);
   stage.gather(1, "x");
   stage.tick(1000);
-  EXPECT_TRUE(contains(stage.told(101), "ranks 0 and 2 of 3 did not enter the allGather")) << stage.told(101);
+  EXPECT_TRUE(contains(stage.told(101), "ranks 0 and 2 of 3 did not come within 1 s")) << stage.told(101);
   EXPECT_EQ(stage.told(100), stage.told(101));
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "communicator/deadlines.h"
 #include "communicator/ranks.h"
 #include "topoccl.h"
 
@@ -31,20 +32,6 @@ ncclResult_t sum(ncclComm_t comm, size_t count) {
   return ncclAllReduce(in.data(), out.data(), count, ncclFloat, ncclSum, comm, nullptr);
 }
 
-topocclDeadlines_t deadlines(double init, double collective, double report) {
-  topocclDeadlines_t result = TOPOCCL_DEADLINES_INITIALIZER;
-  result.init = init;
-  result.collective = collective;
-  result.report = report;
-  return result;
-}
-
-ncclComm_t joined(const ncclUniqueId& id, int ranks, int rank, const topocclDeadlines_t& limits) {
-  ncclComm_t comm = nullptr;
-  EXPECT_EQ(topocclCommInitRank(&comm, ranks, id, rank, nullptr, &limits), ncclSuccess) << lastError();
-  return comm;
-}
-
 TEST(Deadlines, OfInitListTheMissingRanks) {
   const ncclUniqueId id = newId();
   onThreads(2, [&](int rank) {  // of five
@@ -64,7 +51,7 @@ TEST(Deadlines, OfCallsAreTheCommunicatorsOwn) {
     const ncclComm_t patient = joined(ids[1], 2, rank, deadlines(-1, 0, -1));
     if (rank == 0) {
       EXPECT_EQ(sum(strict, 10), ncclRemoteError);
-      EXPECT_TRUE(contains(lastError(), "all_reduce #1 float32 x 10 sum did not move for 200 ms"))
+      EXPECT_TRUE(contains(lastError(), "all_reduce #1 float32 x 10 sum did not move for 0.2 s"))
           << lastError();
       EXPECT_TRUE(contains(lastError(), "waits for rank 1 to begin it")) << lastError();
       over = true;
@@ -78,6 +65,25 @@ TEST(Deadlines, OfCallsAreTheCommunicatorsOwn) {
   });
 }
 
+// It was late, but had all it needed for its call.
+TEST(Deadlines, ThatOthersMissedAreToldAtTheLatestByFinalize) {
+  const ncclUniqueId id = newId();
+  std::atomic<int> told{0};
+  onThreads(3, [&](int rank) {
+    const ncclComm_t comm = joined(id, 3, rank, deadlines(-1, 0.1, -1));
+    if (rank == 2) {
+      while (told < 2) std::this_thread::yield();
+      static_cast<void>(sum(comm, 1));
+      EXPECT_EQ(ncclCommFinalize(comm), ncclRemoteError) << lastError();
+      EXPECT_TRUE(contains(lastError(), "did not move for 0.1 s")) << lastError();
+    } else {
+      EXPECT_EQ(sum(comm, 1), ncclRemoteError);
+      ++told;
+    }
+    EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+  });
+}
+
 TEST(Deadlines, AreInherited) {
   const ncclUniqueId id = newId();
   std::atomic<bool> over{false};
@@ -87,7 +93,7 @@ TEST(Deadlines, AreInherited) {
     EXPECT_EQ(ncclCommSplit(parent, 0, 0, &child, nullptr), ncclSuccess);
     if (rank == 0) {
       EXPECT_EQ(sum(child, 10), ncclRemoteError);
-      EXPECT_TRUE(contains(lastError(), "did not move for 200 ms")) << lastError();
+      EXPECT_TRUE(contains(lastError(), "did not move for 0.2 s")) << lastError();
       over = true;
     }
     while (!over) std::this_thread::yield();

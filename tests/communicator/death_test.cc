@@ -66,6 +66,8 @@ TEST_P(Death, IsToldToAllWhoGoOnWithoutIt) {
     else
       while (result == ncclSuccess) result = sum(comm, 3'000'000);
     EXPECT_EQ(result, ncclRemoteError) << lastError();
+    const std::string own = "rank " + std::to_string(rank) + ": rank " + std::to_string(victim) + " failed: ";
+    EXPECT_NE(lastError().find(own), std::string::npos) << lastError();
     EXPECT_EQ(sum(comm, 10), ncclRemoteError);
     EXPECT_TRUE(names(lastError(), victim)) << "rank " << rank << ": " << lastError();
     ncclComm_t next = nullptr;

@@ -167,15 +167,32 @@ TEST(PointToPoint, AnotherCountThanThePeersIsToldToBothWithBothCalls) {
   });
 }
 
+// However few bytes there are: that a slot has room for them is no partner.
 TEST(PointToPoint, ToItselfWithoutAPartnerIsAnError) {
   ncclComm_t comm = nullptr;
   ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
-  Words words(1000);
-  EXPECT_EQ(ncclRecv(words.data(), words.size(), ncclUint32, 0, comm, nullptr), ncclInvalidUsage);
-  EXPECT_NE(lastError().find("recv #1 uint32 x 1000 from rank 0 has no send in the same group"),
-            std::string::npos)
-      << lastError();
-  EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+  for (const size_t count : {0, 1, 100'000}) {
+    Words words(count), got(count);
+    const auto send = [&] { return ncclSend(words.data(), count, ncclUint32, 0, comm, nullptr); };
+    const auto receive = [&] { return ncclRecv(got.data(), count, ncclUint32, 0, comm, nullptr); };
+    const auto expectUnpaired = [&](ncclResult_t result, const char* text) {
+      EXPECT_EQ(result, ncclInvalidUsage) << count;
+      EXPECT_NE(lastError().find(text), std::string::npos) << lastError();
+    };
+    expectUnpaired(receive(), "rank 0 has 0 sends to itself and 1 receive from itself");
+    expectUnpaired(send(), "rank 0 has 1 send to itself and 0 receives from itself");
+    EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(send(), ncclSuccess);
+    EXPECT_EQ(receive(), ncclSuccess);
+    expectUnpaired(ncclGroupEnd(), "rank 0 has 3 sends to itself and 1 receive from itself");
+    // Nothing was begun, so nothing is lost.
+    EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+    EXPECT_EQ(receive(), ncclSuccess);
+    EXPECT_EQ(send(), ncclSuccess);
+    EXPECT_EQ(ncclGroupEnd(), ncclSuccess) << lastError();
+    EXPECT_EQ(got, words);
+  }
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }
 
 // Not as a missing partner.

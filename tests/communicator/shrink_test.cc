@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "communicator/deadlines.h"
 #include "communicator/survivors.h"
 
 namespace topoccl::test {
@@ -146,6 +147,7 @@ TEST(Shrink, OfDifferentRanksFollowEachOther) {
 TEST(Shrink, ThatFailedOnSomeMayBeTriedAgain) {
   const ncclUniqueId id = newId();
   std::atomic<int> failed{0};
+  const Environment environment{{"TOPOCCL_COLLECTIVE_TIMEOUT", "0.05"}};
   onThreads(3, [&](int rank) {
     const ncclComm_t comm = joined(id, 3, rank);
     ncclComm_t next = nullptr;
@@ -155,7 +157,7 @@ TEST(Shrink, ThatFailedOnSomeMayBeTriedAgain) {
       return;
     }
     if (rank == 0) {
-      EXPECT_EQ(ncclRecv(&next, 1, ncclInt8, 0, comm, nullptr), ncclInvalidUsage);  // from itself
+      EXPECT_EQ(ncclRecv(&next, 1, ncclInt8, 2, comm, nullptr), ncclRemoteError);  // which sends nothing
     }
     // Rank 0 can't; rank 1 learns that inside.
     EXPECT_NE(shrink(comm, {2}, &next, NCCL_SHRINK_DEFAULT), ncclSuccess);
@@ -165,6 +167,90 @@ TEST(Shrink, ThatFailedOnSomeMayBeTriedAgain) {
     EXPECT_EQ(ncclCommDestroy(next), ncclSuccess);
     EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
   });
+}
+
+// Who learns of a death first is back at once, in a gathering of fewer, where the others still stand in the
+// one before.
+TEST(Shrink, MayBeTriedAgainAtOnceWithoutOneThatDiedMeanwhile) {
+  for (int round = 0; round < 10; ++round) {
+    const ncclUniqueId id = newId();
+    onProcesses(
+        4,
+        [&](int rank) {
+          const ncclComm_t comm = joined(id, 4, rank);
+          if (rank == 3) ::kill(::getpid(), SIGKILL);
+          if (rank == 2) {  // when the others wait for it
+            ::usleep(static_cast<useconds_t>(5000 * round));
+            ::kill(::getpid(), SIGKILL);
+          }
+          ncclComm_t next = nullptr;
+          ncclResult_t result = shrink(comm, {3}, &next);
+          EXPECT_EQ(result, ncclRemoteError) << lastError();
+          EXPECT_TRUE(names(lastError(), 2)) << lastError();
+          EXPECT_EQ(shrink(comm, {2, 3}, &next), ncclSuccess) << lastError();
+          if (next == nullptr) return 1;
+          EXPECT_EQ(sum(next, 100), ncclSuccess) << lastError();
+          EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+          EXPECT_EQ(ncclCommDestroy(next), ncclSuccess);
+          return 0;
+        },
+        [&](int rank, int status) {
+          return rank >= 2 ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        });
+  }
+}
+
+// The first rank begins the second while others have not read yet that it is done with the first.
+TEST(Shrink, OfFewerFollowsInTheBackground) {
+  for (int round = 0; round < 30; ++round) {
+    const ncclUniqueId id = newId();
+    onThreads(4, [&](int rank) {
+      const ncclComm_t comm = joined(id, 4, rank);
+      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+      config.blocking = 0;
+      ncclComm_t next[2] = {};
+      int excluded[] = {3, 2};
+      for (int i = 0; i < 2 && rank < 3 - i; ++i) {
+        const ncclResult_t begun =
+            ncclCommShrink(comm, excluded, i + 1, &next[i], &config, NCCL_SHRINK_DEFAULT);
+        EXPECT_TRUE(begun == ncclInProgress || begun == ncclSuccess) << begun << lastError();
+      }
+      for (const ncclComm_t made : next) {
+        ncclResult_t state = made == nullptr ? ncclSuccess : ncclInProgress;
+        while (state == ncclInProgress) ASSERT_EQ(ncclCommGetAsyncError(made, &state), ncclSuccess);
+        EXPECT_EQ(state, ncclSuccess) << rank << lastError();
+      }
+      for (const ncclComm_t made : next)
+        if (made != nullptr) {
+          EXPECT_EQ(ncclCommDestroy(made), ncclSuccess);
+        }
+      EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+    });
+  }
+}
+
+// More often than the board remembers, or less.
+TEST(Shrink, OfOneThatComesLateMeetsThoseThatTryAgain) {
+  for (const int tries : {2, 12}) {
+    const ncclUniqueId id = newId();
+    std::atomic<int> failed{0};
+    std::atomic<bool> made{false};
+    onThreads(2, [&, tries = tries](int rank) {
+      const ncclComm_t comm = joined(id, 2, rank, deadlines(0.02, -1, -1));
+      ncclComm_t next = nullptr;
+      if (rank == 1)
+        while (failed < tries) std::this_thread::yield();
+      for (int i = 0; i < 1000 && next == nullptr; ++i)
+        if (shrink(comm, {}, &next, NCCL_SHRINK_DEFAULT) != ncclSuccess) {
+          EXPECT_EQ(next, nullptr);
+          if (rank == 0) ++failed;
+        }
+      ASSERT_NE(next, nullptr) << lastError();
+      EXPECT_EQ(sum(next, 100), ncclSuccess) << lastError();
+      EXPECT_EQ(ncclCommDestroy(next), ncclSuccess);
+      EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+    });
+  }
 }
 
 TEST(Shrink, EndsWithAnAbortOfTheParent) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -117,6 +119,38 @@ TEST(Board, WaitsAreReadWholeOrNotAtAll) {
   board.postWaits(2, {});
   EXPECT_EQ(board.waits(2).epoch, 0U);
   EXPECT_EQ(board.waits(1).epoch, 0U);
+}
+
+// The same place and meeting again and again, as it goes on.
+TEST(Board, InvitationsAreReadWholeOrNotAtAll) {
+  const BoardMemory memory(1);
+  const Board& board = memory.board;
+  const uint64_t place = board.newPlace(0);
+  const auto invitationOf = [](uint64_t kind) {
+    Invitation invitation{{5, 7}, kind, {}};
+    setText(invitation, std::string(100, static_cast<char>('a' + kind)));
+    return invitation;
+  };
+  std::atomic<bool> over{false};
+  std::thread writer([&] {
+    for (uint64_t kind = 1; !over; kind = kind % 3 + 1) board.invite(0, place, invitationOf(kind));
+  });
+  for (int read = 0; read < 20'000;) {
+    for (const Invitation& found : board.invitations(0)) {
+      EXPECT_EQ(textOf(found), textOf(invitationOf(found.kind)));
+      ++read;
+    }
+  }
+  over = true;
+  writer.join();
+}
+
+TEST(Board, PlacesOfInvitationsTakeTurns) {
+  const BoardMemory memory(1);
+  for (uint64_t i = 1; i <= 2 * Board::kInvitations; ++i) {
+    memory.board.invite(0, memory.board.newPlace(0), {{1, i}, Invitation::Joins, {}});
+    EXPECT_EQ(memory.board.invitations(0).size(), std::min(i, Board::kInvitations));
+  }
 }
 
 TEST(Board, LastWordsAreCutToTheirRoom) {
