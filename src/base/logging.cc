@@ -11,6 +11,7 @@
 #include <ctime>
 #include <memory>
 #include <mutex>
+#include <system_error>
 
 #include "base/fork_safety.h"
 #include "base/host_identity.h"
@@ -152,13 +153,37 @@ std::string expandLogFile(const std::string& pattern) {
   return path;
 }
 
+namespace {
+
+Descriptor openLogFile(const std::string& path, int further) {
+  return Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | further, 0644));
+}
+
+void writeAll(int target, const std::string& line) {
+  const WriteSignalsKept kept;
+  for (size_t done = 0; done < line.size();) {
+    const ssize_t written = ::write(target, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) break;
+    done += static_cast<size_t>(written);
+  }
+}
+
+}  // namespace
+
+// A file that can't be opened must not stop the job: lines then go to stderr.
 Logger::Logger(const LogOptions& options)
-    : level_(options.level), subsystems_(options.subsystems), target_(STDERR_FILENO) {
-  if (options.file.empty() || level_ <= Level::Version) return;
-  // A file that can't be opened must not stop the job: lines then go to stderr.
-  file_ = Descriptor(
-      ::open(expandLogFile(options.file).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644));
-  if (file_) target_ = file_.get();
+    : level_(options.level),
+      subsystems_(options.subsystems),
+      path_(expandLogFile(options.file)),
+      target_(STDERR_FILENO) {
+  if (path_.empty() || level_ <= Level::Version) return;
+  file_ = openLogFile(path_, O_TRUNC);
+  if (file_)
+    target_ = file_.get();
+  else
+    obstacle_ = concat("NCCL_DEBUG_FILE=", options.file, " can't be opened (", path_, ": ",
+                       std::generic_category().message(errno), "): log lines go to stderr");
 }
 
 void Logger::stayOpen() {
@@ -167,14 +192,15 @@ void Logger::stayOpen() {
 
 void Logger::write(const LogPoint& point, const std::string& text) const {
   const int saved = errno;
-  const std::string line = format(point, text);
-  const WriteSignalsKept kept;
-  for (size_t done = 0; done < line.size();) {
-    const ssize_t written = ::write(target_, line.data() + done, line.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    done += static_cast<size_t>(written);
-  }
+  writeAll(target_, format(point, text));
+  errno = saved;
+}
+
+void Logger::writeUnasked(const LogPoint& point, const std::string& text) const {
+  if (target_ != STDERR_FILENO || path_.empty()) return write(point, text);
+  const int saved = errno;
+  const Descriptor file = openLogFile(path_, 0);
+  writeAll(file ? file.get() : STDERR_FILENO, format(point, text));
   errno = saved;
 }
 
@@ -199,8 +225,11 @@ const Logger& processLogger() {
   static std::once_flag once;
   static const Logger* logger = nullptr;
   std::call_once(once, [] {
-    const std::scoped_lock lock(logMutex());
-    if (logger == nullptr) logger = makeProcessLogger();
+    {
+      const std::scoped_lock lock(logMutex());
+      if (logger == nullptr) logger = makeProcessLogger();
+    }
+    if (!logger->obstacle().empty()) logger->write(Level::Warn, logger->obstacle());
   });
   return *logger;
 }

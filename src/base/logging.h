@@ -78,11 +78,17 @@ class Logger {
     return level <= Level::Warn || (subsystems_ & static_cast<uint32_t>(subsystem)) != 0;
   }
   void write(const LogPoint& point, const std::string& text) const;
+  // Where nothing is logged otherwise, too: to the file that lines would go to, which is opened for it.
+  void writeUnasked(const LogPoint& point, const std::string& text) const;
+  // Why lines don't go to NCCL_DEBUG_FILE; empty where they do, or none was wanted.
+  const std::string& obstacle() const { return obstacle_; }
   void stayOpen();  // as long as the process, and in its children
 
  private:
   Level level_;
   uint32_t subsystems_;
+  std::string path_;  // empty: stderr
+  std::string obstacle_;
   Descriptor file_;
   int target_;
 };

@@ -23,10 +23,11 @@ ConnectionKeys authenticate(int socket, const Bytes32& key, Purpose purpose, uin
   receiveAll(socket, challenge.data(), challenge.size(), wait, what);
   const std::optional<std::string> proof = handshake.answer({challenge.data(), challenge.size()});
   if (!proof || handshake.serverRank() != serverRank)
-    throw Error(Code::InvalidUsage,
-                what +
-                    ": who listens there does not hold this id's secret; the unique id is "
-                    "wrong or from an earlier run");
+    throw Error(
+        Code::InvalidUsage,
+        what +
+            ": who listens there does not hold this id's secret; the unique id is wrong or from an earlier "
+            "run, or made of NCCL_COMM_ID with another TOPOCCL_SECRET");
   sendAll(socket, *proof, wait, what);
   return handshake.keys();
 }

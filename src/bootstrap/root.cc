@@ -262,6 +262,7 @@ void Root::parse(int id) {
       flush(id, peer);
     }
     if (peer.handshake.state() == ServerHandshake::State::Failed) {
+      session_.noteStranger();
       log(Level::Info, Subsystem::Bootstrap, "a stranger that does not hold the id's secret was turned away");
       return drop(id, "failed to authenticate");
     }

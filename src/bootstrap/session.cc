@@ -14,6 +14,13 @@ std::string versionText(uint32_t version) {
   return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
+std::string strangersText(uint64_t strangers) {
+  if (strangers == 0) return "";
+  return concat(
+      "; ", strangers, strangers == 1 ? " connection" : " connections",
+      " that did not hold the id's secret were turned away: another id, or another TOPOCCL_SECRET?");
+}
+
 }  // namespace
 
 Session::Session(Welcome self, std::chrono::milliseconds linger, Send send)
@@ -194,7 +201,8 @@ void Session::onTick(Time now) {
     const std::vector<int> missing = absent(complete_);
     fail({Code::RemoteError, missing.empty() ? -1 : missing.front(),
           concat(rankList(missing), " of ", ranks_, complete_ ? " did not come" : " did not join", " within ",
-                 initTimeoutText(patienceMilliseconds_), complete_ ? "" : obstacle_)});
+                 initTimeoutText(patienceMilliseconds_),
+                 complete_ ? "" : obstacle_ + strangersText(strangers_))});
   }
   if (failure_ && end_ == Deadline::never()) end_ = Deadline::at(now + linger_);
   if (end_ <= Deadline::at(now) && connected_ == 0) finished_ = true;

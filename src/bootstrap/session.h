@@ -36,6 +36,8 @@ class Session {
   void onTick(Time now);
   // Why others may have been unable to join, if they stay away.
   void noteObstacle(std::string why) { obstacle_ = std::move(why); }
+  // So may somebody who did not hold the secret.
+  void noteStranger() { ++strangers_; }
 
   // When onTick has something to do.
   Deadline nextTick() const;
@@ -74,6 +76,7 @@ class Session {
   std::map<int, Member> members_;
   std::unordered_map<int, int> rankOf_;  // by connection
   std::string obstacle_;
+  uint64_t strangers_ = 0;
   bool complete_ = false;
   bool finished_ = false;
   std::optional<Failure> failure_;

@@ -251,7 +251,7 @@ void NodeWatch::report(Clock::duration standing) {
   for (int nodeRank = 0; nodeRank < board().nodeRanks(); ++nodeRank)
     text += standingOf(nodeRank, all[static_cast<size_t>(nodeRank)], latest);
   // Also where NCCL_DEBUG is not set: nothing else is going to be said.
-  processLogger().write(Level::Warn, text);
+  processLogger().writeUnasked(Level::Warn, text);
 }
 
 // What a rank does; `latest`: the collective at which it should have arrived, number 0 if there is none.

@@ -81,6 +81,28 @@ TEST(Logging, ExpandsHostAndProcess) {
   EXPECT_EQ(expandLogFile("/a/%h.%p.%%.%x"), concat("/a/", hostName(), ".", ::getpid(), ".%.%x"));
 }
 
+TEST(Logging, NamesAFileThatCantBeOpened) {
+  const Logger logger(parseLogOptions("WARN", "", "/no/such/%p"));
+  const std::string path = concat("/no/such/", ::getpid());
+  EXPECT_EQ(logger.obstacle(), concat("NCCL_DEBUG_FILE=/no/such/%p can't be opened (", path,
+                                      ": No such file or directory): log lines go to stderr"));
+  EXPECT_EQ(Logger(parseLogOptions("WARN", "", "/dev/null")).obstacle(), "");
+  EXPECT_EQ(Logger(parseLogOptions("", "", "/no/such/file")).obstacle(), "");
+}
+
+TEST(Logging, WritesWhatNobodyAskedForToTheFileToo) {
+  const std::string path = concat(testing::TempDir(), "unasked.", ::getpid());
+  for (const char* level : {"", "INFO"}) {
+    const Logger logger(parseLogOptions(level, "", path));
+    for (int i = 0; i < 2; ++i) logger.writeUnasked(Level::Warn, concat(level, "report", i));
+    std::ifstream file(path);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    for (int i = 0; i < 2; ++i)
+      EXPECT_NE(text.find(concat("NCCL WARN ", level, "report", i)), std::string::npos) << text;
+    ::unlink(path.c_str());
+  }
+}
+
 TEST(Logging, LeavesErrnoAlone) {
   const Logger logger(parseLogOptions("INFO", "", "/dev/null"));
   errno = EDOM;

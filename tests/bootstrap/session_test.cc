@@ -167,6 +167,15 @@ TEST(Session, NamesMissingRanksAtTheShortestPatience) {
   EXPECT_EQ(stage.told(102), "ranks 0, 2 and 4 of 5 did not join within 0.3 s (TOPOCCL_INIT_TIMEOUT)");
 }
 
+TEST(Session, TellsOfStrangersWhereRanksAreMissing) {
+  Stage stage;
+  stage.join(0, 2);
+  for (int i = 0; i < 3; ++i) stage.session.noteStranger();
+  stage.tick(1000);
+  EXPECT_TRUE(contains(stage.told(100), "3 connections that did not hold the id's secret"))
+      << stage.told(100);
+}
+
 TEST(Session, LingersAfterAFailureForLateRanksThenEnds) {
   Stage stage;
   stage.join(0, 3);
