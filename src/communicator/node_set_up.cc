@@ -1,5 +1,7 @@
 #include "communicator/node_set_up.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <set>
@@ -143,6 +145,8 @@ NodeSetUp setUpNode(Bootstrap& bootstrap, const Settings& settings, const CommCo
   };
   node.memory = sharedNodeMemory(key, neighbours.processRanks, make, check);
   node.memory->enter(node.places[static_cast<size_t>(bootstrap.rank())].nodeRank);
+  storeRelease(&node.memory->board().touch(node.nodeRankOf(bootstrap.rank())).process,
+               static_cast<uint32_t>(::getpid()));
   bootstrap.barrier();  // all have entered
   return node;
 }

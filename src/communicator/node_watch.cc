@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "bootstrap/rank_list.h"
 #include "communicator/describe_call.h"
 #include "kernels/mix.h"
 #include "kernels/sync.h"
@@ -246,8 +247,8 @@ void NodeWatch::report(Clock::duration standing) {
   if (before == standstill || !compareExchange(board().reported(), before, standstill)) return;
   std::string text =
       concat("rank ", rankOf(nodeRank_), ": ", describe(mine.front().call), " has stood still for ",
-             std::chrono::duration_cast<std::chrono::seconds>(standing).count(),
-             " s (TOPOCCL_REPORT_AFTER); what the ranks of this node wait for:");
+             secondsText(std::chrono::duration_cast<std::chrono::milliseconds>(standing).count()),
+             " (TOPOCCL_REPORT_AFTER); what the ranks of this node wait for:");
   for (int nodeRank = 0; nodeRank < board().nodeRanks(); ++nodeRank)
     text += standingOf(nodeRank, all[static_cast<size_t>(nodeRank)], latest);
   // Also where NCCL_DEBUG is not set: nothing else is going to be said.
@@ -257,7 +258,8 @@ void NodeWatch::report(Clock::duration standing) {
 // What a rank does; `latest`: the collective at which it should have arrived, number 0 if there is none.
 std::string NodeWatch::standingOf(int nodeRank, const RankWaits& waits, const CallDescriptor& latest) const {
   const CallDescriptor last = board().lastPosted(nodeRank);
-  std::string text = concat("\n  rank ", rankOf(nodeRank), ": ");
+  std::string text = concat("\n  rank ", rankOf(nodeRank), " (process ",
+                            loadAcquire(&board().touch(nodeRank).process), "): ");
   if (node_.hasLeft(rankOf(nodeRank))) return text + "has destroyed its communicator";
   if (last.number < latest.number)
     text += concat("has not arrived at ", describe(latest), ", its last collective was ",

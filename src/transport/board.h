@@ -86,7 +86,8 @@ std::string textOf(const Invitation& invitation);
 
 struct alignas(64) TouchLine {
   uint32_t touching;
-  uint32_t left;  // 1 once the rank has destroyed its communicator
+  uint32_t left;     // 1 once the rank has destroyed its communicator
+  uint32_t process;  // its id, for people
 };
 
 class Board {

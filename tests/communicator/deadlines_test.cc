@@ -1,6 +1,7 @@
 // Deadlines: of init and of calls, by environment and per communicator, and the one report of a standstill.
 #include <sys/stat.h>
 
+#include <array>
 #include <fstream>
 #include <sstream>
 
@@ -147,11 +148,12 @@ class Stderr {
 // Without NCCL_DEBUG too: nothing else would be said.
 TEST(Report, SaysOnceWhoHasNotArrivedAndWhatEachWaitsFor) {
   const ncclUniqueId id = newId();
-  SharedValue<std::atomic<int>> reported;
+  SharedValue<std::array<std::atomic<pid_t>, 4>> processes;
   Stderr stderrOfRanks;
   onProcesses(4, [&](int rank) {
     const ncclComm_t comm = joined(id, 4, rank, deadlines(-1, -1, 1.2));
     EXPECT_EQ(sum(comm, 10), ncclSuccess);
+    (*processes)[static_cast<size_t>(rank)] = ::getpid();
     if (rank == 3) {  // it comes late
       std::this_thread::sleep_for(3s);
     }
@@ -168,10 +170,14 @@ TEST(Report, SaysOnceWhoHasNotArrivedAndWhatEachWaitsFor) {
   });
   const std::string text = stderrOfRanks.end();
   EXPECT_EQ(countOf(text, "what the ranks of this node wait for"), 1U) << text;
-  EXPECT_TRUE(contains(text, "has stood still for 1 s")) << text;
-  EXPECT_TRUE(contains(text, "rank 1: ") && contains(text, "recv #1 float32 x 1 from rank 3: ")) << text;
-  EXPECT_TRUE(contains(text, "rank 0: all_reduce #2 float32 x 1000 sum: ")) << text;
-  EXPECT_TRUE(contains(text, "rank 3: ") &&
+  EXPECT_TRUE(contains(text, "has stood still for 1.")) << text;
+  const auto says = [&](size_t rank, const std::string& rest) {
+    return contains(text, "rank " + std::to_string(rank) + " (process " + std::to_string((*processes)[rank]) +
+                              "): " + rest);
+  };
+  EXPECT_TRUE(says(1, "") && contains(text, "recv #1 float32 x 1 from rank 3: ")) << text;
+  EXPECT_TRUE(says(0, "all_reduce #2 float32 x 1000 sum: ")) << text;
+  EXPECT_TRUE(says(3, "has not arrived at ") &&
               contains(text, "its last collective was all_reduce #1 float32 x 10 sum; waits in no call"))
       << text;
   EXPECT_TRUE(contains(text, "waits for data from rank ") || contains(text, "to begin it")) << text;
