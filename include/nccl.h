@@ -75,7 +75,7 @@ typedef enum {
   ncclInvalidUsage = 5,       /* arguments or calls do not fit each other, or something is not supported */
   ncclRemoteError = 6,        /* another rank died or the connection to it broke */
   ncclInProgress = 7,         /* non-blocking communicators: not done yet, ask ncclCommGetAsyncError */
-  ncclTimeout = 8,
+  ncclTimeout = 8,            /* not returned here: deadlines are ncclRemoteError, which names who was late */
   ncclNumResults = 9
 } ncclResult_t;
 
@@ -457,9 +457,9 @@ ncclResult_t pncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm);
 /* -- Groups ----------------------------------------------------------------------------------------- */
 
 /* Calls between ncclGroupStart and the matching ncclGroupEnd are collected and start together, so that one
- * thread can serve several ranks. Groups nest; the outermost ncclGroupEnd starts the work. A group holds
- * either communicator set-up or collectives, not both.
- * Errors of ncclGroupEnd: the first error of the calls in the group; ncclInvalidUsage without a start. */
+ * thread can serve several ranks. Groups nest; the outermost ncclGroupEnd starts the work, after the set-up
+ * of communicators that the group holds (programs for NCCL too give that a group of its own). Errors of
+ * ncclGroupEnd: the first error of the calls in the group; ncclInvalidUsage without a start. */
 ncclResult_t ncclGroupStart(void);
 ncclResult_t pncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
