@@ -84,7 +84,7 @@ TEST(Logging, ExpandsHostAndProcess) {
 TEST(Logging, NamesAFileThatCantBeOpened) {
   const Logger logger(parseLogOptions("WARN", "", "no such folder/%p"));
   const std::string path = concat("no such folder/", ::getpid());
-  EXPECT_EQ(logger.obstacle(), concat("NCCL_DEBUG_FILE=/no/such/%p can't be opened (", path,
+  EXPECT_EQ(logger.obstacle(), concat("NCCL_DEBUG_FILE=no such folder/%p can't be opened (", path,
                                       ": No such file or directory): log lines go to stderr"));
   EXPECT_EQ(Logger(parseLogOptions("WARN", "", "/dev/null")).obstacle(), "");
   EXPECT_EQ(Logger(parseLogOptions("", "", "no such folder/file")).obstacle(), "");
