@@ -137,7 +137,7 @@ TEST_F(AllToAllVOfOne, WhatGoesToItselfMustBeWhatComesFromItself) {
 }
 
 TEST_F(AllToAllVOfOne, OverlapIsRefused) {
-  for (const size_t displacement : {0, 1}) {
+  for (const size_t displacement : {size_t{0}, size_t{1}}) {
     displacements_[1] = displacement;
     expectRefusal("sendbuff's part for rank 0 and recvbuff's part from rank 0 overlap");
   }

@@ -171,7 +171,7 @@ TEST(PointToPoint, AnotherCountThanThePeersIsToldToBothWithBothCalls) {
 TEST(PointToPoint, ToItselfWithoutAPartnerIsAnError) {
   ncclComm_t comm = nullptr;
   ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
-  for (const size_t count : {0, 1, 100'000}) {
+  for (const size_t count : {size_t{0}, size_t{1}, size_t{100'000}}) {
     Words words(count), got(count);
     const auto send = [&] { return ncclSend(words.data(), count, ncclUint32, 0, comm, nullptr); };
     const auto receive = [&] { return ncclRecv(got.data(), count, ncclUint32, 0, comm, nullptr); };
