@@ -66,7 +66,7 @@ typedef struct {
 /* Describes how comm would run a collective with `count` elements of `datatype`, without running it. Local:
  * no other rank takes part. collective: "all_reduce", "broadcast", "reduce", "all_gather", "reduce_scatter",
  * "gather", "scatter", "all_to_all" (with root 0 where there is one; count as the call takes it), or
- * "send_recv" for a send to the next rank.
+ * "send_recv" for a send to the next rank; also in NCCL's spelling, as in "AllReduce".
  * Errors: ncclInvalidArgument (a dead communicator, NULL, an unknown name, a datatype or count that
  * the collective would refuse). */
 ncclResult_t topocclCommExplain(ncclComm_t comm, const char* collective, size_t count,

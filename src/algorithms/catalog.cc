@@ -3,6 +3,7 @@
 #include <bit>
 #include <climits>
 
+#include "algorithms/words.h"
 #include "base/error.h"
 #include "base/fork_safety.h"
 
@@ -111,14 +112,26 @@ const char* name(Protocol protocol) {
 const char* name(Collective collective) {
   return kCollectiveNames[static_cast<size_t>(collective)].name;
 }
-const char* ncclName(Collective collective) {
-  return kCollectiveNames[static_cast<size_t>(collective)].ncclName;
-}
 
 std::optional<Collective> collectiveNamed(std::string_view name) {
+  const std::string text = lower(name);
   for (size_t i = 0; i < kCollectives; ++i)
-    if (name == kCollectiveNames[i].name) return static_cast<Collective>(i);
+    if (text == kCollectiveNames[i].name || text == kCollectiveNames[i].ncclName)
+      return static_cast<Collective>(i);
   return std::nullopt;
+}
+
+std::string collectiveNames() {
+  std::string names;
+  for (const CollectiveName& each : kCollectiveNames) names += concat(names.empty() ? "" : ", ", each.name);
+  return names;
+}
+
+std::string algorithmNames(Collective collective) {
+  std::string names;
+  for (const AlgorithmRow& row : algorithmRows())
+    if (row.collective == collective) names += concat(names.empty() ? "" : ", ", name(row.algorithm));
+  return names;
 }
 
 }  // namespace topoccl

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,11 +35,14 @@ uint32_t algorithmsOf(Collective collective);
 const char* name(Algorithm algorithm);
 const char* name(Protocol protocol);
 const char* name(Collective collective);
-std::optional<Collective> collectiveNamed(std::string_view name);
-
 // The name NCCL_ALGO knows it by; "" where NCCL has none.
 const char* ncclName(Algorithm algorithm);
-// As sections of NCCL_ALGO name it: "allreduce", ...
-const char* ncclName(Collective collective);
+
+// By our name or NCCL's ("allreduce"), in any case.
+std::optional<Collective> collectiveNamed(std::string_view name);
+
+// For messages: "all_reduce, broadcast, ..."; and what one collective has, "ring, tree, ...".
+std::string collectiveNames();
+std::string algorithmNames(Collective collective);
 
 }  // namespace topoccl

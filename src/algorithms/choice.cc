@@ -1,7 +1,6 @@
 #include "algorithms/choice.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 
 #include "algorithms/catalog.h"
@@ -12,12 +11,6 @@
 namespace topoccl {
 
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
-}
 
 bool ncclOnlyAlgorithm(std::string_view token) {
   static constexpr std::string_view kNames[] = {"collnetdirect", "collnetchain", "nvls", "nvlstree", "pat"};
@@ -35,30 +28,36 @@ uint32_t protocolNames(std::string_view token) {
   return 0;
 }
 
-bool knownCollective(std::string_view text) {
-  for (int i = 0; i < kCollectives; ++i)
-    if (text == ncclName(static_cast<Collective>(i))) return true;
-  return false;
-}
-
 struct Grammar {
   const char* setting;
   const char* allowed;
   uint32_t all;
   uint32_t (*bits)(std::string_view);
   bool (*ignored)(std::string_view);  // known elsewhere, names nothing here
+  std::string (*has)(Collective);
 };
 
 constexpr Grammar kAlgoGrammar{"NCCL_ALGO",
                                "ring, tree, mesh, mesh_oneshot, mesh_twoshot, halving_doubling (and NCCL's "
-                               "names for what is not built here)",
-                               (1U << kAlgorithms) - 1, algorithmBits, ncclOnlyAlgorithm};
-constexpr Grammar kProtoGrammar{"NCCL_PROTO", "packet (LL, LL128), bulk (Simple)", kLl | kLl128 | kSimple,
-                                protocolNames, [](std::string_view) { return false; }};
+                               "names of what is not built here)",
+                               (1U << kAlgorithms) - 1,
+                               algorithmBits,
+                               ncclOnlyAlgorithm,
+                               algorithmNames};
+constexpr Grammar kProtoGrammar{"NCCL_PROTO",
+                                "packet (LL, LL128), bulk (Simple)",
+                                kLl | kLl128 | kSimple,
+                                protocolNames,
+                                [](std::string_view) { return false; },
+                                [](Collective) { return std::string("packet, bulk"); }};
 
 [[noreturn]] void refuse(const Grammar& grammar, std::string_view value, const std::string& why) {
-  throw Error(Code::InvalidArgument, concat(grammar.setting, "=", value, ": ", why, "; allowed are lists of ",
-                                            grammar.allowed, ", excluded with ^, per collective with NAME:"));
+  throw Error(
+      Code::InvalidArgument,
+      concat(grammar.setting, "=", value, ": ", why, "; allowed: a list, separated by commas, of ",
+             grammar.allowed,
+             "; ^LIST allows all others, COLLECTIVE:LIST is about one collective; semicolons separate "
+             "such entries, of which only the first may be about all collectives"));
 }
 
 uint32_t parseList(const Grammar& grammar, std::string_view value, std::string_view list) {
@@ -87,20 +86,24 @@ uint32_t parseSetting(const Grammar& grammar, std::string_view value, Collective
     const size_t colon = section.find(':');
     const bool everywhere = colon == std::string_view::npos;
     const std::string_view about = everywhere ? "" : section.substr(0, colon);
-    if (!everywhere && !knownCollective(about))
-      refuse(grammar, value, concat("unknown collective \"", about, "\""));
-    if (everywhere && !first) refuse(grammar, value, "only the first section may name no collective");
+    const std::optional<Collective> named = collectiveNamed(about);
+    if (!everywhere && !named)
+      refuse(grammar, value,
+             concat("unknown collective \"", about, "\": it must be one of ", collectiveNames()));
+    if (everywhere && !first)
+      refuse(grammar, value, concat("\"", section, "\" must say which collective it is about"));
     const uint32_t bits = parseList(grammar, value, everywhere ? section : section.substr(colon + 1));
     if (everywhere && (bits & available) == 0 && bits != 0) {
       log(Level::Info, Subsystem::Tuning, grammar.setting, "=", value, " names nothing that ",
           name(collective), " has: it is not applied there");
-    } else if (everywhere || about == ncclName(collective)) {
+    } else if (everywhere || named == collective) {
       left = bits;
     }
     first = false;
   }
   if ((left & available) == 0)
-    refuse(grammar, value, concat("it leaves nothing that this library has for ", name(collective)));
+    refuse(grammar, value,
+           concat("it leaves nothing for ", name(collective), ", which has ", grammar.has(collective)));
   return left;
 }
 

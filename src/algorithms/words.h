@@ -1,11 +1,19 @@
-// Cutting text into words.
+// Text in words.
 #pragma once
 
 #include <algorithm>
+#include <cctype>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace topoccl {
+
+inline std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
 
 // Splits at `separator`; empty parts are kept.
 inline std::vector<std::string_view> split(std::string_view text, char separator) {

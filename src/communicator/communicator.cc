@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "algorithms/catalog.h"
+#include "algorithms/words.h"
 #include "base/fork_safety.h"
 #include "bootstrap/bootstrap.h"
 #include "communicator/call.h"
@@ -244,14 +245,13 @@ void Communicator::deregisterBuffer(void* handle) {
 
 CallPlan Communicator::explain(const std::string& collective, uint64_t count, DataType type) const {
   const Query query(*this);
-  if (collective == "send_recv") {
+  if (lower(collective) == "send_recv" || lower(collective) == "sendrecv") {
     return member_->explain(PeerCall{true, (member_->rank() + 1) % member_->ranks(), nullptr, count, type});
   }
   const std::optional<Collective> known = collectiveNamed(collective);
   if (!known)
-    throw Error(Code::InvalidArgument, concat("collective is \"", collective,
-                                              "\"; it must be all_reduce, broadcast, reduce, all_gather, "
-                                              "reduce_scatter, gather, scatter, all_to_all or send_recv"));
+    throw Error(Code::InvalidArgument, concat("collective is \"", collective, "\"; it must be one of ",
+                                              collectiveNames(), ", send_recv"));
   CollectiveCall call;
   call.collective = *known;
   call.count = count;

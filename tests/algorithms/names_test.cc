@@ -1,6 +1,7 @@
 // Texts for users name algorithms, protocols and tables as the library takes them.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -65,6 +66,31 @@ TEST(Names, OfAllAlgorithmsAreInTheDocument) {
     const std::string name = topoccl::name(static_cast<Algorithm>(i));
     EXPECT_NE(text.find("`" + name + "`"), std::string::npos) << name;
   }
+}
+
+// Every collective, in all spellings, wherever a collective is named.
+TEST(Names, OfCollectivesAreTakenInBothSpellingsEverywhere) {
+  const std::string text = textOf("docs/algorithms.md");
+  const auto documented = quotedWords(part(text, "Collectives are called", "in these variables"), '`');
+  ASSERT_EQ(documented.size(), size_t{kCollectives});
+  for (size_t i = 0; i < documented.size(); ++i) {
+    const auto collective = static_cast<Collective>(i);
+    EXPECT_EQ(documented[i], name(collective));
+    std::string nccls = documented[i];
+    std::erase(nccls, '_');
+    std::string capitals = nccls;
+    capitals[0] = static_cast<char>(std::toupper(capitals[0]));
+    for (const std::string& spelling : {documented[i], nccls, capitals}) {
+      EXPECT_EQ(collectiveNamed(spelling), collective) << spelling;
+      const ChoiceFilter filter = parseFilter(collective, spelling + ":mesh", spelling + ":LL");
+      EXPECT_FALSE(filter.allows({Algorithm::Ring, Protocol::Packet, 1})) << spelling;
+      EXPECT_FALSE(filter.allows({Algorithm::MeshOneShot, Protocol::Bulk, 1})) << spelling;
+      EXPECT_EQ(RangeTable::parse(spelling + " 1-* 0-* mesh_oneshot/packet/1").rows()[0].collective,
+                collective);
+    }
+  }
+  for (const char* wrong : {"", "allreduces", "all-reduce", "send_recv"})
+    EXPECT_EQ(collectiveNamed(wrong), std::nullopt) << wrong;
 }
 
 TEST(Names, InTheHeaderAreTaken) {

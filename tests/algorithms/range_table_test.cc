@@ -103,7 +103,7 @@ TEST(RangeTableText, ErrorsNameLineTextAndWhatIsExpected) {
   const Bad bads[] = {
       {"all_reduce 2-8 0-1K", "all_reduce 2-8 0-1K", "COLLECTIVE RANKS BYTES CHOICE..."},
       {"all_reduce", "all_reduce", "COLLECTIVE RANKS BYTES CHOICE..."},
-      {"allreduce 2-8 0-1K ring/packet/1", "allreduce", "a collective (all_reduce, broadcast, ...)"},
+      {"allreduces 2-8 0-1K ring/packet/1", "allreduces", "a collective (all_reduce, broadcast, ...)"},
       {"all_reduce 2 0-1K ring/packet/1", "2", ranks},
       {"all_reduce 8-2 0-1K ring/packet/1", "8-2", ranks},
       {"all_reduce 2-0 0-1K ring/packet/1", "2-0", ranks},
@@ -283,6 +283,7 @@ TEST(ChoiceFilterText, AlgorithmsAsNcclWritesThem) {
       {"allgather:pat;allreduce:ring", ring},
       {"nvls;allreduce:ring", ring},
       {"allreduce:tree;reduce:ring;allreduce:ring", ring},
+      {"tree;ALL_REDUCE:ring;reduce_scatter:ring", ring},
   };
   for (const auto& [text, expected] : rows) EXPECT_EQ(filter(text).algorithms, expected) << text;
 }
@@ -317,22 +318,27 @@ TEST(ChoiceFilterText, ErrorsNameSettingValueAndWhatIsAllowed) {
        {Bad{"rings", "unknown name \"rings\""}, Bad{"ring,Foo", "unknown name \"foo\""},
         Bad{"^foo", "unknown name \"foo\""}, Bad{"ring ", "unknown name \"ring \""},
         Bad{"^ring,^tree", "unknown name \"^tree\""},
-        Bad{"everywhere:ring", "unknown collective \"everywhere\""}, Bad{":ring", "unknown collective \"\""},
-        Bad{"broadcast:foo", "unknown name \"foo\""},
-        Bad{"ring;tree", "only the first section may name no collective"},
-        Bad{"allreduce:ring;tree", "only the first section may name no collective"},
-        Bad{"nvls", "leaves nothing"}, Bad{"allreduce:pat,nvls", "leaves nothing"},
+        Bad{"everywhere:ring",
+            "unknown collective \"everywhere\": it must be one of all_reduce, broadcast, "},
+        Bad{":ring", "unknown collective \"\""}, Bad{"broadcast:foo", "unknown name \"foo\""},
+        Bad{"ring;tree", "\"tree\" must say which collective it is about"},
+        Bad{"allreduce:ring;tree", "\"tree\" must say which collective it is about"},
+        Bad{"nvls", "leaves nothing for all_reduce, which has mesh_oneshot, mesh_twoshot, ring, tree"},
+        Bad{"allreduce:pat,nvls", "leaves nothing"},
         Bad{"^ring,tree,mesh,halving_doubling", "leaves nothing"}, Bad{",", "leaves nothing"},
         Bad{"ring;allreduce:", "leaves nothing"}}) {
     const std::string error = thrownBy(Code::InvalidArgument, [&] { filter(bad.text); });
     expectContains(error, concat("NCCL_ALGO=", bad.text));
     expectContains(error, bad.why);
-    expectContains(error, "ring, tree, mesh, mesh_oneshot, mesh_twoshot, halving_doubling");
+    expectContains(error,
+                   "allowed: a list, separated by commas, of ring, tree, mesh, mesh_oneshot, mesh_twoshot, "
+                   "halving_doubling");
+    expectContains(error, "COLLECTIVE:LIST is about one collective; semicolons separate such entries");
   }
   for (const char* text : {"foo", "LL,foo", "ring", "LL;Simple", "foo:LL", "^LL,LL128,Simple"}) {
     const std::string error = thrownBy(Code::InvalidArgument, [&] { filter("", text); });
     expectContains(error, concat("NCCL_PROTO=", text));
-    expectContains(error, "packet (LL, LL128), bulk (Simple)");
+    expectContains(error, "of packet (LL, LL128), bulk (Simple)");
   }
 }
 

@@ -93,10 +93,18 @@ TEST(Entry, ACommunicatorOfOneRankChecksItsArguments) {
   topocclPlan_t plan{};
   EXPECT_EQ(topocclCommExplain(comm, "all_reduce", 1000, ncclFloat, &plan), ncclSuccess) << lastError();
   EXPECT_NE(plan.algorithm[0], '\0');
-  EXPECT_EQ(topocclCommExplain(comm, "send_recv", 1000, ncclFloat, &plan), ncclSuccess) << lastError();
-  EXPECT_STREQ(plan.algorithm, "p2p");
+  for (const char* spelling : {"allreduce", "AllReduce", "AllToAll", "reduce_scatter"})
+    EXPECT_EQ(topocclCommExplain(comm, spelling, 1000, ncclFloat, &plan), ncclSuccess) << lastError();
+  for (const char* spelling : {"send_recv", "SendRecv"}) {
+    EXPECT_EQ(topocclCommExplain(comm, spelling, 1000, ncclFloat, &plan), ncclSuccess) << lastError();
+    EXPECT_STREQ(plan.algorithm, "p2p");
+  }
   EXPECT_EQ(plan.channels, 1);
   EXPECT_EQ(topocclCommExplain(comm, "all_confuse", 1000, ncclFloat, &plan), ncclInvalidArgument);
+  EXPECT_EQ(
+      lastError(),
+      "topocclCommExplain: collective is \"all_confuse\"; it must be one of all_reduce, broadcast, reduce, "
+      "all_gather, reduce_scatter, gather, scatter, all_to_all, send_recv");
   EXPECT_EQ(topocclCommExplain(comm, nullptr, 1000, ncclFloat, &plan), ncclInvalidArgument);
   EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
   EXPECT_EQ(ncclCommDestroy(comm), ncclInvalidArgument) << "a dead handle";
