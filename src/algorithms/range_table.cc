@@ -15,13 +15,19 @@ namespace topoccl {
 
 namespace {
 
+constexpr uint64_t kMostChannels = 64;
+
 struct Line {
+  std::string_view origin;
   size_t number;
   std::string_view text;
 
-  [[noreturn]] void refuse(std::string_view what, std::string_view expected) const {
+  // `part`: "algorithm", "ranks", ...; `within` "" where `what` is all of a field.
+  [[noreturn]] void refuse(std::string_view part, std::string_view what, std::string_view allowed,
+                           std::string_view within = "") const {
     throw Error(Code::InvalidArgument,
-                concat("range table, line ", number, ": \"", what, "\" where ", expected, " is expected"));
+                concat(origin, ", line ", number, ": ", part, " is \"", what, '"',
+                       within.empty() ? "" : concat(" in \"", within, '"'), "; it must be ", allowed));
   }
 };
 
@@ -40,51 +46,68 @@ std::optional<uint64_t> parseNumber(std::string_view text, bool sizes) {
   return value << shift;
 }
 
-// FIRST-LAST with LAST = * for no limit, given as 0. Of sizes LAST is the end: the range must not be empty.
-void parseRange(const Line& line, std::string_view text, bool sizes, uint64_t& first, uint64_t& last) {
+// FIRST-LAST with LAST = * for no limit, given as 0.
+struct Range {
+  uint64_t first = 0, last = 0;
+};
+
+std::optional<Range> parseRange(std::string_view text, bool sizes) {
   const size_t dash = text.find('-');
-  const char* const expected =
-      sizes ? "bytes FIRST-END, e.g. 0-32K or 4M-*" : "ranks FIRST-LAST, e.g. 2-8 or 9-*";
-  if (dash == std::string_view::npos) line.refuse(text, expected);
-  const auto low = parseNumber(text.substr(0, dash), sizes);
-  const std::string_view high = text.substr(dash + 1);
-  const auto top = high == "*" ? std::optional<uint64_t>(0) : parseNumber(high, sizes);
-  if (!low || !top || (high != "*" && (sizes ? *top <= *low : *top == 0 || *top < *low)))
-    line.refuse(text, expected);
-  first = *low;
-  last = *top;
+  if (dash == std::string_view::npos) return std::nullopt;
+  const auto first = parseNumber(text.substr(0, dash), sizes);
+  const std::string_view end = text.substr(dash + 1);
+  if (!first || end == "*") return first ? std::optional<Range>({*first, 0}) : std::nullopt;
+  const auto last = parseNumber(end, sizes);
+  if (!last || *last == 0 || *last < *first) return std::nullopt;
+  return Range{*first, *last};
+}
+
+Range parseRanks(const Line& line, std::string_view text) {
+  const auto range = parseRange(text, false);
+  if (!range || range->first < 1 || range->first > INT32_MAX || range->last > INT32_MAX)
+    line.refuse(
+        "ranks", text,
+        concat("FIRST-LAST or FIRST-*, from 1 to ", INT32_MAX, " with both included, e.g. 2-8 or 9-*"));
+  return *range;
+}
+
+Range parseBytes(const Line& line, std::string_view text) {
+  const auto range = parseRange(text, true);
+  if (!range || (range->last != 0 && range->first == range->last))  // which is the end
+    line.refuse("bytes", text,
+                "FIRST-END or FIRST-*, without END itself, K, M, G for powers of 1024, e.g. 0-32K or 4M-*");
+  return *range;
 }
 
 Choice parseChoice(const Line& line, std::string_view text, Collective collective) {
-  static constexpr const char* kExpected = "ALGORITHM/PROTOCOL/CHANNELS, e.g. ring/packet/1";
   const auto parts = split(text, '/');
-  if (parts.size() != 3) line.refuse(text, kExpected);
-  Choice choice;
-  const uint32_t algorithm = algorithmBits(parts[0]);
-  const uint32_t protocol = protocolBits(parts[1]);
+  if (parts.size() != 3) line.refuse("choice", text, "ALGORITHM/PROTOCOL/CHANNELS, e.g. ring/packet/1");
+  const uint32_t algorithm = algorithmBits(lower(parts[0]));
+  if (std::popcount(algorithm) != 1 || (algorithm & algorithmsOf(collective)) == 0)
+    line.refuse("algorithm", parts[0],
+                concat("one of ", algorithmNames(collective), ", which ", name(collective), " has"), text);
+  const uint32_t protocol = protocolBits(lower(parts[1]));
+  if (protocol == 0) line.refuse("protocol", parts[1], "packet (LL, LL128) or bulk (Simple)", text);
   const auto channels = parseNumber(parts[2], false);
-  if (std::popcount(algorithm) != 1 || protocol == 0 || !channels || *channels < 1 || *channels > 64)
-    line.refuse(text, kExpected);
-  if ((algorithm & algorithmsOf(collective)) == 0)
-    line.refuse(text, concat("an algorithm that ", name(collective), " has"));
-  choice.algorithm = static_cast<Algorithm>(std::countr_zero(algorithm));
-  choice.protocol = static_cast<Protocol>(std::countr_zero(protocol));
-  choice.channels = static_cast<int>(*channels);
-  return choice;
+  if (!channels || *channels < 1 || *channels > kMostChannels)
+    line.refuse("channels", parts[2], concat("a number from 1 to ", kMostChannels), text);
+  return {static_cast<Algorithm>(std::countr_zero(algorithm)),
+          static_cast<Protocol>(std::countr_zero(protocol)), static_cast<int>(*channels)};
 }
 
 RangeTable::Row parseRow(const Line& line, const std::vector<std::string_view>& fields) {
-  if (fields.size() < 4) line.refuse(line.text, "COLLECTIVE RANKS BYTES CHOICE...");
+  if (fields.size() < 4)
+    line.refuse("row", line.text, "COLLECTIVE RANKS BYTES CHOICE..., e.g. all_reduce 2-* 0-* ring/packet/1");
   RangeTable::Row row;
   const std::optional<Collective> collective = collectiveNamed(fields[0]);
-  if (!collective) line.refuse(fields[0], "a collective (all_reduce, broadcast, ...)");
+  if (!collective) line.refuse("collective", fields[0], concat("one of ", collectiveNames()));
   row.collective = *collective;
-  uint64_t first = 0, last = 0;
-  parseRange(line, fields[1], false, first, last);
-  if (first < 1 || first > INT32_MAX || last > INT32_MAX) line.refuse(fields[1], "ranks from 1");
-  row.minRanks = static_cast<int>(first);
-  row.maxRanks = static_cast<int>(last);
-  parseRange(line, fields[2], true, row.minBytes, row.endBytes);
+  const Range ranks = parseRanks(line, fields[1]);
+  row.minRanks = static_cast<int>(ranks.first);
+  row.maxRanks = static_cast<int>(ranks.last);
+  const Range bytes = parseBytes(line, fields[2]);
+  row.minBytes = bytes.first;
+  row.endBytes = bytes.last;
   for (size_t i = 3; i < fields.size(); ++i)
     row.choices.push_back(parseChoice(line, fields[i], row.collective));
   return row;
@@ -121,11 +144,11 @@ RangeTable RangeTable::builtIn() {
   return parse(kBuiltIn);
 }
 
-RangeTable RangeTable::parse(std::string_view text) {
+RangeTable RangeTable::parse(std::string_view text, std::string_view origin) {
   RangeTable table;
   size_t number = 0;
   for (std::string_view whole : split(text, '\n')) {
-    const Line line{++number, whole.substr(0, whole.find('#'))};
+    const Line line{origin, ++number, whole.substr(0, whole.find('#'))};
     const auto fields = words(line.text);
     if (!fields.empty()) table.rows_.push_back(parseRow(line, fields));
   }
@@ -144,7 +167,7 @@ RangeTable RangeTable::load(const std::string& path) {
         concat("TOPOCCL_RANGE_TABLE=", path,
                ": cannot read a range table from this file (a value without blanks is taken for a path; "
                "docs/algorithms.md describes tables)"));
-  return parse(text);
+  return parse(text, concat("TOPOCCL_RANGE_TABLE=", path));
 }
 
 std::string RangeTable::print() const {

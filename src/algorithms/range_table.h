@@ -37,8 +37,9 @@ class RangeTable {
   // The table in a file. Throws SystemError naming it, or as parse().
   static RangeTable load(const std::string& path);
 
-  // Throws InvalidArgument naming the line, what stands there and what is expected.
-  static RangeTable parse(std::string_view text);
+  // Throws InvalidArgument naming where the text is from, the line, which part of it is wrong, what stands
+  // there and what is allowed.
+  static RangeTable parse(std::string_view text, std::string_view origin = "TOPOCCL_RANGE_TABLE");
 
   std::string print() const;
   uint64_t hash() const;

@@ -52,7 +52,7 @@ TEST(RangeTableText, PrintingAndParsingAreInverse) {
       RangeTable::builtIn(), RangeTable::parse(""), RangeTable::parse("all_reduce 1-* 0-* ring/packet/1"),
       RangeTable::parse(
           "# nothing but words\n\n all_reduce\t2-8 1-1023   tree/bulk/64 ring/simple/2 # why\r\n"
-          "all_reduce 9-2147483647 1K-3M halving_doubling/ll128/1\n"
+          "AllReduce 9-2147483647 1K-3M Halving_Doubling/LL128/1\n"
           "all_reduce 3-3 17179869183G-18446744073709551615 mesh_oneshot/packet/1")};
   for (const RangeTable& table : tables) {
     const std::string text = table.print();
@@ -91,54 +91,69 @@ TEST(RangeTableText, AnyDifferenceChangesTheHash) {
     EXPECT_NE(hash, hashOf(other)) << other;
 }
 
-TEST(RangeTableText, ErrorsNameLineTextAndWhatIsExpected) {
+TEST(RangeTableText, ErrorsNameOriginLinePartValueAndWhatIsAllowed) {
   struct Bad {
     const char* line;
-    const char* quoted;
-    const char* expected;
+    const char* part;
+    const char* value;
+    const char* allowed;
   };
-  const char* const ranks = "ranks FIRST-LAST";
-  const char* const bytes = "bytes FIRST-END";
+  const char* const row = "COLLECTIVE RANKS BYTES CHOICE...";
+  const char* const names = "one of all_reduce, broadcast, reduce, all_gather, reduce_scatter, gather, ";
+  const char* const ranks = "FIRST-LAST or FIRST-*, from 1 to 2147483647";
+  const char* const bytes = "FIRST-END or FIRST-*, without END itself";
   const char* const choice = "ALGORITHM/PROTOCOL/CHANNELS";
+  const char* const ofAllReduce =
+      "one of mesh_oneshot, mesh_twoshot, ring, tree, halving_doubling, which all_reduce has";
+  const char* const ofScatter = "one of mesh_oneshot, tree, which scatter has";
+  const char* const protocols = "packet (LL, LL128) or bulk (Simple)";
+  const char* const channels = "a number from 1 to 64";
   const Bad bads[] = {
-      {"all_reduce 2-8 0-1K", "all_reduce 2-8 0-1K", "COLLECTIVE RANKS BYTES CHOICE..."},
-      {"all_reduce", "all_reduce", "COLLECTIVE RANKS BYTES CHOICE..."},
-      {"allreduces 2-8 0-1K ring/packet/1", "allreduces", "a collective (all_reduce, broadcast, ...)"},
-      {"all_reduce 2 0-1K ring/packet/1", "2", ranks},
-      {"all_reduce 8-2 0-1K ring/packet/1", "8-2", ranks},
-      {"all_reduce 2-0 0-1K ring/packet/1", "2-0", ranks},
-      {"all_reduce 2K-4K 0-1K ring/packet/1", "2K-4K", ranks},
-      {"all_reduce *-4 0-1K ring/packet/1", "*-4", ranks},
-      {"all_reduce -4 0-1K ring/packet/1", "-4", ranks},
-      {"all_reduce 2- 0-1K ring/packet/1", "2-", ranks},
-      {"all_reduce 0-4 0-1K ring/packet/1", "0-4", "ranks from 1"},
-      {"all_reduce 1-2147483648 0-1K ring/packet/1", "1-2147483648", "ranks from 1"},
-      {"all_reduce 1-99999999999999999999 0-1K ring/packet/1", "1-99999999999999999999", ranks},
-      {"all_reduce 2-8 1K ring/packet/1", "1K", bytes},
-      {"all_reduce 2-8 1K-1K ring/packet/1", "1K-1K", bytes},
-      {"all_reduce 2-8 2K-1K ring/packet/1", "2K-1K", bytes},
-      {"all_reduce 2-8 0-0 ring/packet/1", "0-0", bytes},
-      {"all_reduce 2-8 0-1T ring/packet/1", "0-1T", bytes},
-      {"all_reduce 2-8 0-1KB ring/packet/1", "0-1KB", bytes},
-      {"all_reduce 2-8 0-17179869184G ring/packet/1", "0-17179869184G", bytes},
-      {"all_reduce 2-8 0-1K ring", "ring", choice},
-      {"all_reduce 2-8 0-1K ring/packet", "ring/packet", choice},
-      {"all_reduce 2-8 0-1K ring/packet/1/1", "ring/packet/1/1", choice},
-      {"all_reduce 2-8 0-1K rings/packet/1", "rings/packet/1", choice},
-      {"all_reduce 2-8 0-1K mesh/packet/1", "mesh/packet/1", choice},
-      {"all_reduce 2-8 0-1K nvls/packet/1", "nvls/packet/1", choice},
-      {"all_reduce 2-8 0-1K ring/packets/1", "ring/packets/1", choice},
-      {"all_reduce 2-8 0-1K ring/packet/0", "ring/packet/0", choice},
-      {"all_reduce 2-8 0-1K ring/packet/65", "ring/packet/65", choice},
-      {"all_reduce 2-8 0-1K ring/packet/x", "ring/packet/x", choice},
-      {"all_reduce 2-8 0-1K ring/packet/1 tree", "tree", choice},
+      {"all_reduce 2-8 0-1K", "row", "all_reduce 2-8 0-1K", row},
+      {"all_reduce", "row", "all_reduce", row},
+      {"allreduces 2-8 0-1K ring/packet/1", "collective", "allreduces", names},
+      {"all_reduce 2 0-1K ring/packet/1", "ranks", "2", ranks},
+      {"all_reduce 8-2 0-1K ring/packet/1", "ranks", "8-2", ranks},
+      {"all_reduce 2-0 0-1K ring/packet/1", "ranks", "2-0", ranks},
+      {"all_reduce 2K-4K 0-1K ring/packet/1", "ranks", "2K-4K", ranks},
+      {"all_reduce *-4 0-1K ring/packet/1", "ranks", "*-4", ranks},
+      {"all_reduce -4 0-1K ring/packet/1", "ranks", "-4", ranks},
+      {"all_reduce 2- 0-1K ring/packet/1", "ranks", "2-", ranks},
+      {"all_reduce 0-4 0-1K ring/packet/1", "ranks", "0-4", ranks},
+      {"all_reduce 0-* 0-1K ring/packet/1", "ranks", "0-*", ranks},
+      {"all_reduce 1-2147483648 0-1K ring/packet/1", "ranks", "1-2147483648", ranks},
+      {"all_reduce 1-99999999999999999999 0-1K ring/packet/1", "ranks", "1-99999999999999999999", ranks},
+      {"all_reduce 2-8 1K ring/packet/1", "bytes", "1K", bytes},
+      {"all_reduce 2-8 1K-1K ring/packet/1", "bytes", "1K-1K", bytes},
+      {"all_reduce 2-8 2K-1K ring/packet/1", "bytes", "2K-1K", bytes},
+      {"all_reduce 2-8 0-0 ring/packet/1", "bytes", "0-0", bytes},
+      {"all_reduce 2-8 0-1T ring/packet/1", "bytes", "0-1T", bytes},
+      {"all_reduce 2-8 0-1KB ring/packet/1", "bytes", "0-1KB", bytes},
+      {"all_reduce 2-8 0-17179869184G ring/packet/1", "bytes", "0-17179869184G", bytes},
+      {"all_reduce 2-8 0-1K ring", "choice", "ring", choice},
+      {"all_reduce 2-8 0-1K ring/packet", "choice", "ring/packet", choice},
+      {"all_reduce 2-8 0-1K ring/packet/1/1", "choice", "ring/packet/1/1", choice},
+      {"all_reduce 2-8 0-1K ring/packet/1 tree", "choice", "tree", choice},
+      {"all_reduce 2-8 0-1K rings/packet/1", "algorithm", "rings\" in \"rings/packet/1", ofAllReduce},
+      {"all_reduce 2-8 0-1K mesh/packet/1", "algorithm", "mesh\" in \"mesh/packet/1", ofAllReduce},
+      {"all_reduce 2-8 0-1K nvls/packet/1", "algorithm", "nvls\" in \"nvls/packet/1", ofAllReduce},
+      {"all_reduce 2-8 0-1K /packet/1", "algorithm", "\" in \"/packet/1", ofAllReduce},
+      {"scatter 2-8 0-1K ring/packet/1", "algorithm", "ring\" in \"ring/packet/1", ofScatter},
+      {"all_reduce 2-8 0-1K ring/packets/1", "protocol", "packets\" in \"ring/packets/1", protocols},
+      {"all_reduce 2-8 0-1K ring//1", "protocol", "\" in \"ring//1", protocols},
+      {"all_reduce 2-8 0-1K ring/packet/0", "channels", "0\" in \"ring/packet/0", channels},
+      {"all_reduce 2-8 0-1K ring/packet/65", "channels", "65\" in \"ring/packet/65", channels},
+      {"all_reduce 2-8 0-1K ring/packet/x", "channels", "x\" in \"ring/packet/x", channels},
+      {"all_reduce 2-8 0-1K ring/packet/", "channels", "\" in \"ring/packet/", channels},
   };
   for (const Bad& bad : bads) {
     const std::string text = concat("# a comment\nall_reduce 1-1 0-* ring/packet/1\n", bad.line, "\n");
-    const std::string error = thrownBy(Code::InvalidArgument, [&] { RangeTable::parse(text); });
-    expectContains(error, "range table, line 3: ");
-    expectContains(error, concat('"', bad.quoted, '"'));
-    expectContains(error, bad.expected);
+    const std::string says =
+        concat(", line 3: ", bad.part, " is \"", bad.value, "\"; it must be ", bad.allowed);
+    expectContains(thrownBy(Code::InvalidArgument, [&] { RangeTable::parse(text); }),
+                   concat("TOPOCCL_RANGE_TABLE", says));
+    expectContains(thrownBy(Code::InvalidArgument, [&] { RangeTable::parse(text, "here"); }),
+                   concat("here", says));
   }
 }
 
@@ -169,7 +184,8 @@ TEST(RangeTableText, ComesFromFiles) {
   std::ofstream(path) << "all_reduce 2-* 0-* tree/bulk/4\n";
   EXPECT_EQ(RangeTable::load(path).rows(), RangeTable::parse("all_reduce 2-* 0-* tree/bulk/4").rows());
   std::ofstream(path) << "nonsense\n";
-  expectContains(thrownBy(Code::InvalidArgument, [&] { RangeTable::load(path); }), "line 1");
+  expectContains(thrownBy(Code::InvalidArgument, [&] { RangeTable::load(path); }),
+                 concat("TOPOCCL_RANGE_TABLE=", path, ", line 1: row is \"nonsense\""));
   std::remove(path.c_str());
   expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load(path); }), "TOPOCCL_RANGE_TABLE=" + path);
   expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load("/"); }), "TOPOCCL_RANGE_TABLE=/");
