@@ -4,12 +4,12 @@
 #include <bit>
 #include <cctype>
 #include <charconv>
-#include <fstream>
 #include <optional>
 
 #include "algorithms/catalog.h"
 #include "algorithms/words.h"
 #include "base/error.h"
+#include "base/system_file.h"
 
 namespace topoccl {
 
@@ -156,18 +156,18 @@ RangeTable RangeTable::parse(std::string_view text, std::string_view origin) {
 }
 
 RangeTable RangeTable::load(const std::string& path) {
-  std::ifstream file(path);
+  constexpr size_t kMostBytes = 1 << 20;
+  const std::string where = concat("TOPOCCL_RANGE_TABLE=", path);
   std::string text;
-  char buffer[4096];
-  while (file.read(buffer, sizeof buffer) || file.gcount() > 0)
-    text.append(buffer, static_cast<size_t>(file.gcount()));
-  if (!file.is_open() || file.bad())
-    throw Error(
-        Code::SystemError,
-        concat("TOPOCCL_RANGE_TABLE=", path,
-               ": cannot read a range table from this file (a value without blanks is taken for a path; "
-               "docs/algorithms.md describes tables)"));
-  return parse(text, concat("TOPOCCL_RANGE_TABLE=", path));
+  try {
+    text = readNamedFile(path, kMostBytes);
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                concat(where, ": cannot read a range table from ", error.what(),
+                       " (a value without blanks is taken for a path; docs/algorithms.md describes "
+                       "tables)"));
+  }
+  return parse(text, where);
 }
 
 std::string RangeTable::print() const {

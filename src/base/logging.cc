@@ -156,7 +156,9 @@ std::string expandLogFile(const std::string& pattern) {
 namespace {
 
 Descriptor openLogFile(const std::string& path, int further) {
-  return Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | further, 0644));
+  // Nobody may read from a pipe: neither opening nor a line waits for that.
+  return Descriptor(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | further, 0644));
 }
 
 void writeAll(int target, const std::string& line) {

@@ -170,7 +170,7 @@ void Communicator::end(bool aborting) {
   while (loadAcquire(&joining_) != 0) std::this_thread::sleep_for(kJoinPoll);
   if (member_->abortRequested()) Task::drop(*this);
   tasks_.drain();  // a later abort() drops what has not begun
-  if (aborting) member_->fail(abortedBy(member_->rank()), Member::Fault::Own);
+  if (aborting) member_->failByAbort(abortedBy(member_->rank()));
   member_->leave();
   retire();
 }

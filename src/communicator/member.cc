@@ -321,6 +321,16 @@ void Member::fail(const Error& error, Fault fault) {
   if (first) tellOthers();
 }
 
+void Member::failByAbort(const Error& error) {
+  try {
+    const bool failed = loadAcquire(&failed_) != 0 || peerFailed();
+    const int gone = failed ? -1 : node_.gone(0, node_.nodeRanks.size());
+    if (gone >= 0) fail(Error(Code::RemoteError, failedText(gone, kGoneText)), Fault::Other);
+  } catch (const std::exception&) {  // without a reason, then
+  }
+  fail(error, Fault::Own);
+}
+
 void Member::failForMemory() noexcept {
   try {
     fail(outOfMemoryError(), Fault::Own);  // which takes none

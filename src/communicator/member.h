@@ -104,6 +104,8 @@ class Member {
   // Any thread.
   void fail(const Error& error, Fault fault);
   void failForMemory() noexcept;
+  // This rank gives up by its user's will. Perhaps since a rank is gone, which the others learn then.
+  void failByAbort(const Error& error);
 
   // ---- life ----
 

@@ -266,9 +266,9 @@ void Communicator::abortCalls() {
   const Query query(*this);
   member_->requestAbort();
   Task::drop(*this);
-  member_->fail(Error(Code::InvalidUsage,
-                      concat("rank ", member_->rank(), ": the communicator was aborted (NCCL_SHRINK_ABORT)")),
-                Member::Fault::Own);
+  member_->failByAbort(
+      Error(Code::InvalidUsage,
+            concat("rank ", member_->rank(), ": the communicator was aborted (NCCL_SHRINK_ABORT)")));
   // Their buffers are the caller's again.
   for (; loadAcquire(&operation_) != 0; ::sched_yield()) Task::drop(*this);
   tasks_.drain();

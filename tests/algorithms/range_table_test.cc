@@ -2,6 +2,7 @@
 #include "algorithms/range_table.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <climits>
@@ -190,6 +191,15 @@ TEST(RangeTableText, ComesFromFiles) {
   expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load(path); }), "TOPOCCL_RANGE_TABLE=" + path);
   expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load("/"); }), "TOPOCCL_RANGE_TABLE=/");
   expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load("foo"); }), "taken for a path");
+  for (const char* endless : {"/", "/dev/zero", "/dev/null"})
+    expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load(endless); }), "it is no regular file");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load(path); }), "it is no regular file");
+  ::unlink(path.c_str());
+  std::ofstream(path) << std::string((1 << 20) + 1, '#');
+  expectContains(thrownBy(Code::SystemError, [&] { RangeTable::load(path); }),
+                 "it has more than 1048576 bytes");
+  ::unlink(path.c_str());
 }
 
 // ---- choices ----

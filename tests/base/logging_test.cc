@@ -1,7 +1,9 @@
 #include "base/logging.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <regex.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -88,6 +90,18 @@ TEST(Logging, NamesAFileThatCantBeOpened) {
                                       ": No such file or directory): log lines go to stderr"));
   EXPECT_EQ(Logger(parseLogOptions("WARN", "", "/dev/null")).obstacle(), "");
   EXPECT_EQ(Logger(parseLogOptions("", "", "no such folder/file")).obstacle(), "");
+}
+
+TEST(Logging, DoesNotWaitForAPipesReader) {
+  const std::string path = concat(testing::TempDir(), "log pipe.", ::getpid());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_NE(Logger(parseLogOptions("WARN", "", path)).obstacle().find("No such device"), std::string::npos);
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  const Logger logger(parseLogOptions("WARN", "", path));
+  EXPECT_EQ(logger.obstacle(), "");
+  for (int i = 0; i < 100; ++i) logger.write(Level::Warn, std::string(4000, 'x'));  // more than a pipe holds
+  ::close(reader);
+  ::unlink(path.c_str());
 }
 
 TEST(Logging, WritesWhatNobodyAskedForToTheFileToo) {

@@ -1,6 +1,8 @@
 // Ranks that are killed, with and without a root that could tell; what the others can still do.
 #include <signal.h>
 
+#include <array>
+
 #include "communicator/survivors.h"
 
 namespace topoccl::test {
@@ -150,6 +152,39 @@ TEST(Death, IsNotWhatStoppingIs) {
     return 0;
   });
   waker.join();
+}
+
+// Who learns of a death by other ways, and aborts, names it to those that had not seen it yet.
+TEST(Abort, AfterADeathNamesTheDead) {
+  for (int round = 0; round < 5; ++round) {
+    const ncclUniqueId id = newId();
+    SharedValue<std::array<std::atomic<pid_t>, 3>> processes;
+    SharedValue<Shared> shared;
+    onProcesses(
+        3,
+        [&](int rank) {
+          const ncclComm_t comm = joined(id, 3, rank);
+          (*processes)[static_cast<size_t>(rank)] = ::getpid();
+          ++shared->arrived;
+          while (shared->arrived < 3) ::usleep(200);
+          if (rank == 2) ::pause();
+          if (rank == 0) {
+            ::kill((*processes)[1], SIGSTOP);  // it sees nothing
+            ::kill((*processes)[2], SIGKILL);
+            ::usleep(20'000);
+            EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+            ::kill((*processes)[1], SIGCONT);
+            return 0;
+          }
+          EXPECT_EQ(awaitState(comm), ncclRemoteError);
+          EXPECT_TRUE(names(lastError(), 2)) << lastError();
+          EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+          return 0;
+        },
+        [&](int rank, int status) {
+          return rank == 2 ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        });
+  }
 }
 
 // Abort needs nobody: all others are stopped.
