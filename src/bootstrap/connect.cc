@@ -1,9 +1,13 @@
 // getUniqueId and connectBootstrap: how a rank finds the root and joins.
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <system_error>
+#include <vector>
 
 #include "base/host_identity.h"
+#include "base/interfaces.h"
 #include "base/logging.h"
 #include "base/socket.h"
 #include "base/version.h"
@@ -20,10 +24,12 @@ constexpr std::chrono::seconds kAttempt{10};
 constexpr std::chrono::milliseconds kFirstPause{1};
 constexpr std::chrono::milliseconds kLongestPause{100};
 constexpr std::chrono::seconds kGrace{2};
+constexpr std::chrono::seconds kRefusals{4};
 
 struct Attempt {
   std::optional<ControlConnection> connection;
   std::string problem;
+  bool refused = false;  // nobody listens there
 };
 
 Attempt attempt(const Rendezvous& rendezvous, const Bytes32& key, int rank, Wait wait) {
@@ -32,26 +38,45 @@ Attempt attempt(const Rendezvous& rendezvous, const Bytes32& key, int rank, Wait
   try {
     int error = 0;
     Descriptor socket = tryConnect(rendezvous.address, wait, error);
-    if (!socket) return {std::nullopt, std::generic_category().message(error)};
+    if (!socket) return {std::nullopt, std::generic_category().message(error), error == ECONNREFUSED};
     const ConnectionKeys keys =
         authenticate(socket.get(), key, Purpose::Control, static_cast<uint32_t>(rank), kRootRank, wait, what);
     ControlConnection connection(std::move(socket), keys);
     if (connection.receive(wait, what).kind != static_cast<uint8_t>(Message::Admitted))
       throw Error(Code::RemoteError, what + ": the root sent an unexpected message");
-    return {std::move(connection), ""};
+    return {std::move(connection), "", false};
   } catch (const Error& error) {
     if (error.code() != Code::RemoteError) throw;
-    return {std::nullopt, error.what()};
+    return {std::nullopt, error.what(), false};
   }
+}
+
+// A root of this host that was there before its id was: who is refused there comes too late.
+bool listensFromTheStart(const Rendezvous& rendezvous) {
+  if (rendezvous.fromCommId) return false;
+  const std::vector<NetworkInterface> all = networkInterfaces();
+  return std::any_of(all.begin(), all.end(), [&](const NetworkInterface& own) {
+    return own.address == rendezvous.address.withPort(0);
+  });
 }
 
 ControlConnection reachRoot(const Rendezvous& rendezvous, const Bytes32& key, int rank, const Wait& wait,
                             std::chrono::milliseconds timeout) {
   std::chrono::milliseconds pause = kFirstPause;
   std::string problem;
+  Deadline believed = Deadline::never();  // in a root that refuses
   for (;;) {
     Attempt result = attempt(rendezvous, key, rank, wait);
     if (result.connection) return std::move(*result.connection);
+    if (!result.refused)
+      believed = Deadline::never();
+    else if (believed == Deadline::never() && listensFromTheStart(rendezvous))
+      believed = Deadline::in(kRefusals);
+    if (believed.passed())
+      throw Error(
+          Code::RemoteError,
+          concat("rank ", rank, " joining at ", rendezvous.address.text(), ": nobody has listened there for ",
+                 kRefusals.count(), " s: the process that made the unique id is gone, and the root with it"));
     // That time ran out says less than what went wrong before.
     if (problem.empty() || !wait.deadline.passed()) problem = result.problem;
     const std::string what =
@@ -66,10 +91,22 @@ ControlConnection reachRoot(const Rendezvous& rendezvous, const Bytes32& key, in
   }
 }
 
+Frame receiveFromRoot(ControlConnection& connection, const Wait& wait, const std::string& what) {
+  try {
+    return connection.receive(wait, what);
+  } catch (const TimeoutError&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() != Code::RemoteError) throw;
+    throw Error(Code::RemoteError,
+                concat(error.what(), ": the root is gone, and the process that made the unique id with it?"));
+  }
+}
+
 Welcome awaitWelcome(ControlConnection& connection, int rank, const Wait& wait) {
   const std::string what = concat("rank ", rank, " waiting for all ranks to join");
   for (;;) {
-    const Frame frame = connection.receive(wait, what);
+    const Frame frame = receiveFromRoot(connection, wait, what);
     if (frame.kind == static_cast<uint8_t>(Message::Welcome))
       if (const std::optional<Welcome> welcome = decodeWelcome(frame.payload)) return *welcome;
     if (frame.kind == static_cast<uint8_t>(Message::Failure))

@@ -102,21 +102,22 @@ void RemoteBootstrap::reportAbort(const std::string& why) noexcept {
   } catch (const std::bad_alloc&) {  // then without
   }
   sendShortly(Message::Abort, text);
+  if (root_.process == processToken() && !failure_ && !rootGone_) awaitFromRoot(Message::Failure);
 }
 
 void RemoteBootstrap::leave() noexcept {
   if (left_) return;
   left_ = true;
   sendShortly(Message::Leave, "");
-  if (root_.process == processToken()) awaitFarewell();
+  if (root_.process == processToken()) awaitFromRoot(Message::Farewell);
   connection_.close();
 }
 
-// The root lives in this process, which may end at once: the others must have been told before.
-void RemoteBootstrap::awaitFarewell() noexcept {
+// The root lives in this process, which may end at once: the others have been told before.
+void RemoteBootstrap::awaitFromRoot(Message kind) noexcept {
   try {
     const Wait wait{Deadline::in(kFarewell), nullptr};
-    while (connection_.receive(wait, "leaving").kind != static_cast<uint8_t>(Message::Farewell)) {
+    while (connection_.receive(wait, "leaving").kind != static_cast<uint8_t>(kind)) {
     }
   } catch (const std::exception&) {
     // Gone or stuck: nothing to wait for.

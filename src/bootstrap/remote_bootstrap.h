@@ -26,7 +26,7 @@ class RemoteBootstrap : public Bootstrap {
  private:
   std::string exchange(const std::string& mine);
   std::string awaitGathered(const std::string& what);
-  void awaitFarewell() noexcept;
+  void awaitFromRoot(Message kind) noexcept;
   void sendShortly(Message kind, const std::string& payload) noexcept;
   void onFrame(const Frame& frame);
   void note(const Failure& failure);

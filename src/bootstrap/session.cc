@@ -1,10 +1,16 @@
 #include "bootstrap/session.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/version.h"
 #include "bootstrap/rank_list.h"
 
 namespace topoccl {
 namespace {
+
+// For so long the root's process is kept for those who have not come yet.
+constexpr std::chrono::seconds kHold{1};
 
 std::string place(const Join& join) {
   return concat("host ", join.host, ", process ", join.processId);
@@ -81,19 +87,16 @@ std::optional<Failure> Session::objection(const Join& join) const {
 
 void Session::onJoin(int connection, uint32_t claimedRank, const Join& join, Time now) {
   if (claimedRank != static_cast<uint32_t>(join.rank)) return;
-  const auto tell = [&](const Failure& failure) {
-    send_(connection, Message::Failure, Payload(encode(failure)));
-    if (join.rank >= 0 && join.rank < ranks_) told_.insert(join.rank);
-  };
-  if (failure_) return tell(*failure_);
+  if (failure_) return tellOfFailure(connection, join.rank, join.process);
   if (ranks_ == 0) {
     ranks_ = join.ranks;
     version_ = join.version;
   }
   if (const std::optional<Failure> failure = objection(join)) {
     // A complete communicator is not harmed by somebody who uses its id again.
-    if (!complete_) fail(*failure);
-    return tell(*failure);
+    if (complete_) return send_(connection, Message::Failure, Payload(encode(*failure)));
+    fail(*failure);
+    return tellOfFailure(connection, join.rank, join.process);
   }
   Member& member = members_[join.rank];
   member.connection = connection;
@@ -204,7 +207,11 @@ void Session::onTick(Time now) {
                  initTimeoutText(patienceMilliseconds_),
                  complete_ ? "" : obstacle_ + strangersText(strangers_))});
   }
-  if (failure_ && end_ == Deadline::never()) end_ = Deadline::at(now + linger_);
+  if (failure_ && end_ == Deadline::never()) {
+    end_ = Deadline::at(now + linger_);
+    holdUntil_ = Deadline::at(now + std::min<std::chrono::milliseconds>(kHold, linger_));
+  }
+  if (holdUntil_ <= Deadline::at(now)) tellHeld();
   if (end_ <= Deadline::at(now) && connected_ == 0) finished_ = true;
   settle();
 }
@@ -212,21 +219,34 @@ void Session::onTick(Time now) {
 Deadline Session::nextTick() const {
   if (!failure_) return patience_;
   // Straight away to start the time of lingering; then at its end.
-  return end_ == Deadline::never() ? Deadline::at(Time{}) : connected_ == 0 ? end_ : Deadline::never();
+  if (end_ == Deadline::never()) return Deadline::at(Time{});
+  return std::min(held_.empty() ? Deadline::never() : holdUntil_, connected_ == 0 ? end_ : Deadline::never());
 }
 
 void Session::fail(Failure failure) {
   if (failure_) return;
   failure_ = std::move(failure);
   patience_ = Deadline::never();
+  for (const auto& [rank, member] : members_) {
+    told_.insert(rank);
+    if (member.connected && !member.left) tellOfFailure(member.connection, rank, member.join.process);
+  }
+  // From there on those who are late are known, and none of them comes.
+  if (complete_) tellHeld();
+}
+
+void Session::tellOfFailure(int connection, int rank, uint64_t process) {
+  if (rank >= 0 && rank < ranks_) told_.insert(rank);
+  if (process == self_.process)
+    held_.push_back(connection);
+  else
+    send_(connection, Message::Failure, Payload(encode(*failure_)));
+  if (told_.size() >= static_cast<size_t>(ranks_)) tellHeld();
+}
+
+void Session::tellHeld() {
   const Payload payload(encode(*failure_));
-  // Who lives in the root's process comes last: it may end that process as soon as it hears.
-  for (const bool atRoot : {false, true})
-    for (const auto& [rank, member] : members_) {
-      if ((member.join.process == self_.process) != atRoot) continue;
-      told_.insert(rank);
-      if (member.connected && !member.left) send_(member.connection, Message::Failure, payload);
-    }
+  for (const int connection : std::exchange(held_, {})) send_(connection, Message::Failure, payload);
 }
 
 void Session::settle() {

@@ -63,6 +63,8 @@ class Session {
   void welcome();
   void finishRound();
   void fail(Failure failure);
+  void tellOfFailure(int connection, int rank, uint64_t process);
+  void tellHeld();
   void waitAtMost(uint32_t milliseconds, Time now);
   std::vector<int> absent(bool fromRound) const;
   void settle();
@@ -80,9 +82,12 @@ class Session {
   bool complete_ = false;
   bool finished_ = false;
   std::optional<Failure> failure_;
-  std::set<int> told_;  // ranks that know of the failure
-  size_t blobs_ = 0;    // contributions to the open round
-  size_t bytes_ = 0;    // and their size
+  std::set<int> told_;  // ranks that know of the failure, or are about to
+  // Who lives in the root's process and has not been told yet: it may end that process as soon as it hears.
+  std::vector<int> held_;
+  Deadline holdUntil_ = Deadline::never();
+  size_t blobs_ = 0;  // contributions to the open round
+  size_t bytes_ = 0;  // and their size
   int connected_ = 0;
   int atRoot_ = 0;                         // members in the root's process that have not left
   Deadline patience_ = Deadline::never();  // of the rank in the open round that waits shortest

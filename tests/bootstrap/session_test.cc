@@ -88,7 +88,39 @@ TEST(Session, TellsTheRankThatLivesWithTheRootLast) {
   for (const int rank : {7, 6, 8}) stage.join(rank, 12);
   stage.order.clear();
   stage.session.onClosed(106, "died");
-  EXPECT_EQ(stage.order, (std::vector{108, 107}));
+  EXPECT_EQ(stage.order, (std::vector{108}));
+  stage.tick(0);  // from now on it waits for those who have not come
+  stage.join(5, 12);
+  EXPECT_EQ(stage.order, (std::vector{108, 105}));
+  stage.tick(499);
+  EXPECT_EQ(stage.order, (std::vector{108, 105}));
+  stage.tick(1);
+  EXPECT_EQ(stage.order, (std::vector{108, 105, 107}));
+}
+
+TEST(Session, TellsTheRankThatLivesWithTheRootOnceAllOthersHaveCome) {
+  Stage stage;
+  for (const int rank : {7, 0, 1, 2, 3, 4, 5}) stage.join(rank, 9);
+  stage.order.clear();
+  stage.join(5, 9, 205);  // twice
+  EXPECT_EQ(stage.told(107), "");
+  stage.join(6, 9);
+  EXPECT_EQ(stage.told(107), "");
+  stage.join(8, 9);
+  EXPECT_TRUE(contains(stage.told(107), "rank 5 came twice")) << stage.told(107);
+  for (const int connection : {100, 105, 205, 106, 108}) EXPECT_EQ(stage.told(connection), stage.told(107));
+}
+
+// It is the late one.
+TEST(Session, HoldsBackWhatItTellsALateRankThatLivesWithTheRoot) {
+  Stage stage;
+  stage.join(0, 4);
+  stage.session.onClosed(100, "died");
+  stage.tick(0);
+  stage.join(7, 4, 107);  // process 77, and out of range
+  EXPECT_EQ(stage.told(107), "");
+  stage.tick(500);
+  EXPECT_TRUE(contains(stage.told(107), "rank 0 ")) << stage.told(107);
 }
 
 TEST(Session, GathersBlobsByRank) {

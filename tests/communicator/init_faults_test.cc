@@ -31,20 +31,53 @@ struct Claim {
   int rank;
 };
 
+// An id of this process, or of the first of those that use it: who ends with its init, and its root with it.
+class IdOf {
+ public:
+  enum Whom { Nobody, First };
+  explicit IdOf(Whom whom) : whom_(whom) {
+    if (whom == Nobody) shared_->id = newId();
+  }
+  ncclUniqueId in(int process) {
+    if (whom_ == Nobody) return shared_->id;
+    if (process == 0) {
+      shared_->id = newId();
+      shared_->made = true;
+    }
+    while (!shared_->made) ::usleep(500);
+    return shared_->id;
+  }
+
+ private:
+  struct Shared {
+    std::atomic<bool> made{false};
+    ncclUniqueId id{};
+  };
+  Whom whom_;
+  SharedValue<Shared> shared_;
+};
+
 // One process per claim, all with the same id; each one's init must fail and say `texts`.
-void expectTold(const std::vector<Claim>& claims, const std::vector<std::string>& texts,
-                const std::function<ncclResult_t(size_t process)>& expected) {
+void expectToldBy(IdOf::Whom whom, const std::vector<Claim>& claims, const std::vector<std::string>& texts,
+                  const std::function<ncclResult_t(size_t process)>& expected) {
   const Environment environment{{"TOPOCCL_INIT_TIMEOUT", "20"}};
-  const ncclUniqueId id = newId();
+  IdOf id(whom);
   onProcesses(static_cast<int>(claims.size()), [&](int index) {
     const Claim& claim = claims[static_cast<size_t>(index)];
+    const ncclUniqueId same = id.in(index);
+    if (whom == IdOf::First) ::usleep(static_cast<useconds_t>(index * 30'000));
     ncclComm_t comm = nullptr;
-    EXPECT_EQ(ncclCommInitRank(&comm, claim.ranks, id, claim.rank), expected(static_cast<size_t>(index)))
+    EXPECT_EQ(ncclCommInitRank(&comm, claim.ranks, same, claim.rank), expected(static_cast<size_t>(index)))
         << lastError();
     EXPECT_EQ(comm, nullptr);
     for (const std::string& text : texts) expectText(text);
     return failures();
   });
+}
+
+void expectTold(const std::vector<Claim>& claims, const std::vector<std::string>& texts,
+                const std::function<ncclResult_t(size_t process)>& expected) {
+  for (const IdOf::Whom whom : {IdOf::Nobody, IdOf::First}) expectToldBy(whom, claims, texts, expected);
 }
 
 TEST(InitFault, ADoubleRankIsToldToAll) {
@@ -62,16 +95,45 @@ TEST(InitFault, DifferentNumbersOfRanksAreToldToAll) {
 }
 
 TEST(InitFault, ARankWithABadTableIsToldToAll) {
-  const ncclUniqueId id = newId();
-  onProcesses(kRanks, [&](int rank) {
-    if (rank == 1) ::setenv("TOPOCCL_RANGE_TABLE", "no such table", 1);
-    ncclComm_t comm = nullptr;
-    EXPECT_EQ(ncclCommInitRank(&comm, kRanks, id, rank), rank == 1 ? ncclInvalidArgument : ncclRemoteError)
-        << lastError();
-    expectText("no such table");
-    if (rank != 1) expectText("rank 1");
-    return failures();
-  });
+  for (const int wrong : {0, 1}) {
+    IdOf id(IdOf::First);
+    onProcesses(kRanks, [&](int rank) {
+      const ncclUniqueId same = id.in(rank);
+      if (rank == wrong) ::setenv("TOPOCCL_RANGE_TABLE", "no such table", 1);
+      ncclComm_t comm = nullptr;
+      EXPECT_EQ(ncclCommInitRank(&comm, kRanks, same, rank),
+                rank == wrong ? ncclInvalidArgument : ncclRemoteError)
+          << lastError();
+      expectText("no such table");
+      if (rank != wrong) expectText("rank " + std::to_string(wrong));
+      return failures();
+    });
+  }
+}
+
+// Who has joined is told by its connection, who comes later by nobody.
+TEST(InitFault, TheDeathOfTheRootsProcessIsToldToAll) {
+  const Environment environment{{"TOPOCCL_INIT_TIMEOUT", "100"}};
+  for (const int late : {0, 100'000}) {
+    IdOf id(IdOf::First);
+    onProcesses(
+        kRanks,
+        [&](int rank) {
+          const ncclUniqueId same = id.in(rank);
+          if (rank == 0) {
+            ::usleep(50'000);
+            ::kill(::getpid(), SIGKILL);
+          }
+          ::usleep(static_cast<useconds_t>(late * rank));
+          ncclComm_t comm = nullptr;
+          EXPECT_EQ(ncclCommInitRank(&comm, kRanks, same, rank), ncclRemoteError);
+          expectText("the process that made the unique id");
+          return failures();
+        },
+        [](int rank, int status) {
+          return rank == 0 ? WIFSIGNALED(status) : WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        });
+  }
 }
 
 TEST(InitFault, AMissingRankIsNamed) {

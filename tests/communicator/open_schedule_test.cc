@@ -67,8 +67,8 @@ TEST(SlotPlan, IsTheSameOnAllRanks) {
 TEST(SlotPlan, TakesWishesAsFarAsTheyMakeSense) {
   for (const AlgorithmRow& row : algorithmRows()) {
     const Schedule schedule = row.emit(flatLayout(8), 3, 0);
-    for (const uint64_t slotBytes : {1, 63, 64, 1000, 4096, 1 << 20})
-      for (const uint32_t slots : {1, 2, 3, 1000}) {
+    for (const uint64_t slotBytes : {1U, 63U, 64U, 1000U, 4096U, 1U << 20})
+      for (const uint32_t slots : {1U, 2U, 3U, 1000U}) {
         const SlotPlan wished = plan(row, schedule, {slots, slotBytes, 0});
         EXPECT_TRUE(std::has_single_bit(wished.slots));
         EXPECT_GE(wished.slots, std::max(slots, schedule.minSlots));
