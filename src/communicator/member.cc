@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/logging.h"
+#include "communicator/check_call.h"
 #include "communicator/describe_call.h"
 #include "device/local_devices.h"
 #include "kernels/sync.h"
@@ -82,6 +83,7 @@ void Member::run(const CollectiveCall& call) {
 
 void Member::run(const PeerCall& call) {
   throwIfUnusable();
+  if (call.peer == rank()) throw unpairedError(call.peer, call.sends, !call.sends);
   PeerWork work = issue(call);
   run(work);
 }
