@@ -152,6 +152,7 @@ void Session::finishRound() {
 void Session::onLeave(Member& member) {
   if (member.left) return;
   member.left = true;
+  std::erase(held_, member.connection);
   const int rank = member.join.rank;
   const Payload nothing("");
   if (!complete_) fail({Code::RemoteError, rank, concat("rank ", rank, " gave up during init")});
@@ -166,6 +167,7 @@ void Session::onLeave(Member& member) {
 }
 
 void Session::onClosed(int connection, const std::string& why) {
+  std::erase(held_, connection);
   const auto known = rankOf_.find(connection);
   if (known == rankOf_.end()) return;
   const int rank = known->second;

@@ -111,6 +111,19 @@ TEST(Session, TellsTheRankThatLivesWithTheRootOnceAllOthersHaveCome) {
   for (const int connection : {100, 105, 205, 106, 108}) EXPECT_EQ(stage.told(connection), stage.told(107));
 }
 
+TEST(Session, TellsNothingToWhoWentWhileHeldBack) {
+  Stage stage;
+  stage.join(7, 4, 107);
+  stage.join(0, 4);
+  stage.session.onClosed(100, "died");
+  stage.join(7, 4, 207);  // late, and a member's double
+  for (const int connection : {107, 207}) stage.session.onClosed(connection, "closed");
+  stage.order.clear();
+  stage.tick(0);
+  stage.tick(1000);
+  EXPECT_EQ(stage.order, std::vector<int>{});
+}
+
 // It is the late one.
 TEST(Session, HoldsBackWhatItTellsALateRankThatLivesWithTheRoot) {
   Stage stage;
