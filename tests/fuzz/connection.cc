@@ -110,17 +110,19 @@ void server(ByteReader& input) {
   require(challenge.empty() || challenge.size() == kChallengeBytes, "one challenge at most");
   std::string proof;
   if (const std::optional<std::string> answer = client.answer(challenge)) proof = *answer;
-  const std::string answered = tamper(input, proof);
-  genuine = genuine && answered == proof;
+  std::string answered = tamper(input, proof);
   inPortions(input, answered, take);
-  const std::string rest(input.raw(input.left()));
-  take(rest);
+  const std::string further(input.raw(input.left()));
+  take(further);
+  // A byte that was cut off is guessed again once in a while.
+  answered += further;
+  genuine = genuine && !proof.empty() && answered.starts_with(proof);
   if (server.state() == ServerHandshake::State::Done) {
     require(genuine && server.clientRank() == rank, "the proof was made with the key, for this rank");
     require(
         server.keys().toServer == client.keys().toServer && server.keys().toClient == client.keys().toClient,
         "both have the same keys");
-    require(buffer == rest, "what follows the proof is left alone");
+    require(buffer == answered.substr(proof.size()), "what follows the proof is left alone");
   }
   if (genuine) require(server.state() == ServerHandshake::State::Done, "whoever holds the key gets in");
 }
