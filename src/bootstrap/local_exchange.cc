@@ -20,6 +20,7 @@ namespace topoccl {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{2};  // before asking again
+constexpr std::chrono::seconds kStarvation{2};  // the program may close what it has open
 
 struct Candidate {
   Descriptor socket;
@@ -45,7 +46,7 @@ class Desk {
 
   void serve(const Wait& wait) {
     while (!waiting_.empty()) {
-      throwIfOver(wait, concat("rank ", bootstrap_.rank(), " handing memory to rank ", *waiting_.begin()));
+      throwIfOver(wait, what());
       if (const std::optional<PeerFailure> failure = bootstrap_.failure())
         throw Error(Code::RemoteError, "handing out memory: " + failure->reason);
       std::vector<pollfd> entries{{full() ? -1 : listener_.get(), POLLIN, 0}};
@@ -71,9 +72,10 @@ class Desk {
       int error = 0;
       Descriptor socket = tryAccept(listener_.get(), error);
       if (!socket) {
-        if (error == EMFILE || error == ENFILE) makeRoom(wait);
+        if (error == EMFILE || error == ENFILE) makeRoom(error, wait);
         return;
       }
+      starved_ = Deadline::never();
       if (!peerIsSameUser(socket.get())) {
         log(Level::Warn, Subsystem::Bootstrap, "another user's process asked for shared memory: turned away");
         continue;
@@ -86,13 +88,17 @@ class Desk {
     }
   }
 
-  // No descriptor is left: takes a silent one's, or waits rather than asking at once for ever.
-  void makeRoom(const Wait& wait) {
+  // No descriptor is left: takes a silent one's, or waits rather than asking at once, but not for ever.
+  void makeRoom(int error, const Wait& wait) {
     const Place silent = oldestSilent();
-    if (silent != candidates_.end())
-      candidates_.erase(silent);
-    else
-      sleepFor(kWaitSlice, wait, "handing out memory");
+    if (silent != candidates_.end()) return static_cast<void>(candidates_.erase(silent));
+    if (starved_ == Deadline::never()) starved_ = Deadline::in(kStarvation);
+    if (starved_.passed()) throwSystemError(what(), error);
+    sleepFor(kWaitSlice, wait, what());
+  }
+
+  std::string what() const {
+    return concat("rank ", bootstrap_.rank(), " handing memory to rank ", *waiting_.begin());
   }
 
   bool finished(Candidate& candidate, const Wait& wait) {
@@ -136,6 +142,7 @@ class Desk {
   Bytes32 key_;
   std::set<int> waiting_;
   std::deque<Candidate> candidates_;
+  Deadline starved_ = Deadline::never();  // of descriptors, until then
   const size_t limit_ = strangersLimit();
 };
 

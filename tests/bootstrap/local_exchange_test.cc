@@ -149,6 +149,28 @@ TEST(Exchange, TellsEverybodyWhyThereIsNoMemory) {
     EXPECT_EQ(error, "rank 0 has no memory to share: too little");
 }
 
+TEST(Exchange, WithoutADescriptorLeftNamesTheLimitToAll) {
+  const Settings settings = settingsWithTimeout(60'000);
+  SharedValue<IdBox> box;
+  Processes processes(3, [&](int rank) {
+    const UniqueId id = rank == 2 ? box->make(settings) : box->take();
+    const auto mine = connectBootstrap(id, 3, rank, settings);
+    const auto makeLast = [] {
+      MemoryFile file = makeFile();
+      const int next = ::dup(0);  // which the listener takes
+      ::close(next);
+      const rlimit few{static_cast<rlim_t>(next) + 1, static_cast<rlim_t>(next) + 1};
+      if (::setrlimit(RLIMIT_NOFILE, &few) != 0) throw std::runtime_error("setrlimit");
+      return file;
+    };
+    shareOnNode(*mine, {0, {1, 2}}, makeLast, Wait{Deadline::in(settings.initTimeout), nullptr});
+  });
+  for (const std::string& error : processes.wait())
+    EXPECT_TRUE(contains(error, "rank 0 handing memory to rank 1: Too many open files") &&
+                contains(error, "ulimit -n"))
+        << error;
+}
+
 TEST(Exchange, WithAReceiverThatDiesFailsForTheLeader) {
   const Settings settings = settingsWithTimeout(20'000);
   SharedValue<IdBox> box;
