@@ -130,7 +130,8 @@ class Member {
   void tellOthers();
   void waitUntilUntouched() const;
   bool peerFailed();
-  void failByPoison(uint64_t poison);
+  bool failByPoison();
+  void fail(uint64_t poison);
   bool peerGone();
   int whoIsGone() const;
   void failByDisagreement(const Error& error);

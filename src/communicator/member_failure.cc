@@ -81,12 +81,10 @@ bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool sta
 
 // A peer that says why on the board is believed first: it speaks there before it tells the root.
 bool Member::peerFailed() {
-  if (const uint64_t poison = loadAcquire(board().poison()); poison != 0) {
-    failByPoison(poison);
-    return true;
-  }
+  if (failByPoison()) return true;
   const std::optional<PeerFailure> reported = reportedFailure();
   if (!reported) return false;
+  if (failByPoison()) return true;  // both have come since the first look
   const int culprit = reported->rank >= 0 ? reported->rank : whoIsGone();
   fail(Error(Code::RemoteError, failedText(culprit, reported->reason)), Fault::Other);
   return true;
@@ -101,7 +99,15 @@ int Member::whoIsGone() const {
   }
 }
 
-void Member::failByPoison(uint64_t poison) {
+// False where nobody has poisoned the communicator.
+bool Member::failByPoison() {
+  const uint64_t poison = loadAcquire(board().poison());
+  if (poison == 0) return false;
+  fail(poison);
+  return true;
+}
+
+void Member::fail(uint64_t poison) {
   const auto culprit = static_cast<uint32_t>(poison) - 1;
   if (culprit >= node_.nodeRanks.size())
     return fail(Error(Code::RemoteError, "a peer gave up on this communicator"), Fault::Other);
