@@ -155,14 +155,18 @@ TEST(Exchange, WithoutADescriptorLeftNamesTheLimitToAll) {
   Processes processes(3, [&](int rank) {
     const UniqueId id = rank == 2 ? box->make(settings) : box->take();
     const auto mine = connectBootstrap(id, 3, rank, settings);
-    const auto makeLast = [] {
+    rlimit before{};
+    if (::getrlimit(RLIMIT_NOFILE, &before) != 0) throw std::runtime_error("getrlimit");
+    const auto makeLast = [&] {
       MemoryFile file = makeFile();
       const int next = ::dup(0);  // which the listener takes
       ::close(next);
-      const rlimit few{static_cast<rlim_t>(next) + 1, static_cast<rlim_t>(next) + 1};
+      const rlimit few{static_cast<rlim_t>(next) + 1, before.rlim_max};
       if (::setrlimit(RLIMIT_NOFILE, &few) != 0) throw std::runtime_error("setrlimit");
       return file;
     };
+    // What ends a process may need descriptors.
+    const std::shared_ptr<void> end(nullptr, [&](void*) { ::setrlimit(RLIMIT_NOFILE, &before); });
     shareOnNode(*mine, {0, {1, 2}}, makeLast, Wait{Deadline::in(settings.initTimeout), nullptr});
   });
   for (const std::string& error : processes.wait())
