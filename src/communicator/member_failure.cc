@@ -42,6 +42,15 @@ Member::Fault faultOf(uint64_t poison) {
   return Member::Fault::Own;
 }
 
+// Copies of an exception share its text, and threads would let go of it out of each other's sight.
+Error unshared(const Error& error) noexcept {
+  try {
+    return {error.code(), std::string(error.what())};
+  } catch (const std::bad_alloc&) {
+    return error;
+  }
+}
+
 std::string failedText(int rank, const std::string& reason) {
   return rank < 0 ? reason : concat("rank ", rank, " failed: ", reason);
 }
@@ -186,7 +195,7 @@ void Member::fail(const Error& error, Fault fault) {
     first = !failure_;
     if (first) {
       board().setLastWords(nodeRank_, error.what());
-      failure_ = mine;
+      failure_ = unshared(mine);
     }
     const bool ownMistake = fault == Fault::Own && error.code() == Code::InvalidUsage;
     const Code told = ownMistake ? Code::RemoteError : error.code();
@@ -247,7 +256,7 @@ void Member::waitUntilUntouched() const {
 
 std::optional<Error> Member::failure() const {
   const std::scoped_lock lock(failureMutex_);
-  return failure_;
+  return failure_ ? std::optional<Error>(unshared(*failure_)) : std::nullopt;
 }
 
 void Member::throwIfFailed() const {

@@ -150,6 +150,7 @@ TEST(Exchange, TellsEverybodyWhyThereIsNoMemory) {
 }
 
 TEST(Exchange, WithoutADescriptorLeftNamesTheLimitToAll) {
+  if (test::kSanitized) GTEST_SKIP() << "sanitizers need descriptors to look at objects";
   const Settings settings = settingsWithTimeout(60'000);
   SharedValue<IdBox> box;
   Processes processes(3, [&](int rank) {
