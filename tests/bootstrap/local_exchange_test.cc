@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/unix_socket.h"
 #include "processes.h"
+#include "support/sanitized.h"
 
 namespace topoccl {
 namespace {
