@@ -57,6 +57,17 @@ struct Versioned {
   }
 };
 
+template <size_t N>
+void cutTo(std::array<char, N>& room, std::string_view text) {
+  room.fill('\0');
+  std::copy_n(text.begin(), std::min(text.size(), N - 1), room.begin());
+}
+
+template <size_t N>
+std::string textIn(const std::array<char, N>& room) {
+  return {room.data(), ::strnlen(room.data(), N)};
+}
+
 struct SentAndReceived {
   uint64_t sends;
   uint64_t receives;
@@ -70,12 +81,11 @@ uint64_t countsBytes(int nodeRanks) {
 }  // namespace
 
 void setText(Invitation& invitation, std::string_view text) {
-  invitation.text.fill('\0');
-  std::copy_n(text.begin(), std::min(text.size(), invitation.text.size() - 1), invitation.text.begin());
+  cutTo(invitation.text, text);
 }
 
 std::string textOf(const Invitation& invitation) {
-  return {invitation.text.data(), ::strnlen(invitation.text.data(), invitation.text.size())};
+  return textIn(invitation.text);
 }
 
 struct Board::Line {
@@ -201,15 +211,15 @@ std::vector<Invitation> Board::invitations(int nodeRank) const {
 }
 
 void Board::setLastWords(int nodeRank, std::string_view words) const {
-  std::array<char, kWordsBytes> text{};
-  std::copy_n(words.begin(), std::min(words.size(), text.size() - 1), text.begin());
+  std::array<char, kWordsBytes> text;
+  cutTo(text, words);
   store(line(nodeRank).words, text.data(), kWordsBytes / sizeof(uint64_t));
 }
 
 std::string Board::lastWords(int nodeRank) const {
   std::array<char, kWordsBytes> text;
   load(text.data(), line(nodeRank).words, kWordsBytes / sizeof(uint64_t));
-  return {text.data(), ::strnlen(text.data(), text.size())};
+  return textIn(text);
 }
 
 }  // namespace topoccl

@@ -107,7 +107,7 @@ class Board {
   Doorbell& doorbell(int nodeRank) const;
   TouchLine& touch(int nodeRank) const;
 
-  // 0, or the first failure of any rank: (node rank + 1) | code << 32.
+  // 0, or the first failure of any rank: (node rank + 1) | code << 32 | whose fault << 40 (member.h).
   uint64_t* poison() const;
   // Which standstill was reported last: whoever changes it reports.
   uint64_t* reported() const;
