@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -103,6 +104,8 @@ class Member {
   // The first failure counts: it is kept, and peers are told. Nobody touches this rank's buffers after any.
   // Any thread.
   void fail(const Error& error, Fault fault);
+  // What ended a work here: an Error, or for want of memory.
+  void failBy(const std::exception& exception);
   void failForMemory() noexcept;
   // This rank gives up by its user's will. Perhaps since a rank is gone, which the others learn then.
   void failByAbort(const Error& error);
@@ -131,11 +134,10 @@ class Member {
   void waitUntilUntouched() const;
   bool peerFailed();
   bool failByPoison();
-  void fail(uint64_t poison);
   bool peerGone();
   int whoIsGone() const;
   void failByDisagreement(const Error& error);
-  void failBy(const MemberWork& work, const Error& obstacle);
+  void failByObstacle(const MemberWork& work, const Error& obstacle);
   std::optional<PeerFailure> reportedFailure() const;
 
   Settings settings_;

@@ -66,7 +66,7 @@ bool Member::mustGiveUp(MemberWork& work, const BoundSchedule* running, bool sta
   }
   if (peerFailed()) return true;
   if (const std::optional<Error> obstacle = work.obstacle(running, stalled)) {
-    failBy(work, *obstacle);
+    failByObstacle(work, *obstacle);
     return true;
   }
   if (!stalled) watch_.moved();
@@ -112,20 +112,18 @@ int Member::whoIsGone() const {
 bool Member::failByPoison() {
   const uint64_t poison = loadAcquire(board().poison());
   if (poison == 0) return false;
-  fail(poison);
-  return true;
-}
-
-void Member::fail(uint64_t poison) {
   const auto culprit = static_cast<uint32_t>(poison) - 1;
-  if (culprit >= node_.nodeRanks.size())
-    return fail(Error(Code::RemoteError, "a peer gave up on this communicator"), Fault::Other);
+  if (culprit >= node_.nodeRanks.size()) {
+    fail(Error(Code::RemoteError, "a peer gave up on this communicator"), Fault::Other);
+    return true;
+  }
   const std::string words = printable(board().lastWords(static_cast<int>(culprit)));
   const Fault fault = faultOf(poison);
-  if (fault != Fault::Own) return fail(Error(codeOf(poison), words), fault);
-  fail(Error(codeOf(poison), concat("rank ", rank(), ": rank ", node_.nodeRanks[culprit],
-                                    " gave up on this communicator: ", words)),
-       Fault::Own);
+  const std::string whose = fault == Fault::Own ? concat("rank ", rank(), ": rank ", node_.nodeRanks[culprit],
+                                                         " gave up on this communicator: ")
+                                                : "";
+  fail(Error(codeOf(poison), whose + words), fault);
+  return true;
 }
 
 // Looks at most every kGoneEvery.
@@ -158,7 +156,8 @@ std::optional<Error> Member::asyncError() {
 void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
   const MachineFailure& failure = running.failure();
   if (failure.poisoned && peerFailed()) return;
-  if (const std::optional<Error> obstacle = work.obstacle(&running, false)) return failBy(work, *obstacle);
+  if (const std::optional<Error> obstacle = work.obstacle(&running, false))
+    return failByObstacle(work, *obstacle);
   const Connection& connection = running.schedule().connections[failure.connection];
   // A slot of another call: ranks disagree. Of this one: the library is at fault.
   const bool sameCall = failure.found.call == running.call();
@@ -175,8 +174,8 @@ void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
              " (", failure.expectedBytes, " bytes) was expected", sameCall ? "" : ", of another call")));
 }
 
-// What is wrong with a message to itself is this rank's fault, what is with a collective that of all.
-void Member::failBy(const MemberWork& work, const Error& obstacle) {
+// That the other end of a message has left is of this rank, what is wrong with a collective of all.
+void Member::failByObstacle(const MemberWork& work, const Error& obstacle) {
   if (work.descriptor().isPeerCall()) return fail(obstacle, Fault::Own);
   failByDisagreement(obstacle);
 }
@@ -216,6 +215,12 @@ void Member::failByAbort(const Error& error) {
   } catch (const std::exception&) {  // without a reason, then
   }
   fail(error, Fault::Own);
+}
+
+void Member::failBy(const std::exception& exception) {
+  const auto* const error = dynamic_cast<const Error*>(&exception);
+  if (error == nullptr) return failForMemory();
+  fail(Error(error->code(), concat("rank ", rank(), ": ", error->what())), Fault::Own);
 }
 
 void Member::failForMemory() noexcept {

@@ -11,13 +11,8 @@ BoundSchedule* MemberWork::open() {
   try {
     OpenSchedule* const schedule = prepare();
     return schedule == nullptr ? nullptr : &schedule->bound();
-  } catch (const Error& error) {
-    // Peers wait for this rank's part.
-    member_->fail(Error(error.code(), concat("rank ", member_->rank(), ": ", error.what())),
-                  Member::Fault::Own);
-    throw;
-  } catch (const std::exception&) {
-    member_->failForMemory();
+  } catch (const std::exception& error) {
+    member_->failBy(error);  // peers wait for this rank's part
     throw;
   }
 }
@@ -29,13 +24,10 @@ void MemberWork::failed(const BoundSchedule& running) {
 bool MemberWork::giveUp(const BoundSchedule* running, bool stalled) {
   try {
     return member_->mustGiveUp(*this, running, stalled);
-  } catch (const Error& error) {  // it can't tell how the others are
-    member_->fail(Error(error.code(), concat("rank ", member_->rank(), ": ", error.what())),
-                  Member::Fault::Own);
-  } catch (const std::exception&) {
-    member_->failForMemory();
+  } catch (const std::exception& error) {
+    member_->failBy(error);  // it can't tell how the others are
+    return true;
   }
-  return true;
 }
 
 bool MemberWork::stuck(const BoundSchedule* running, std::chrono::milliseconds limit) const {

@@ -17,8 +17,7 @@ inline constexpr int kNoColor = -1;
 // This rank's place in its new communicator.
 struct SplitPart {
   int rank = 0;
-  std::vector<int>
-      members;  // the ranks they have in the parent, by new rank; none where this rank is in none
+  std::vector<int> members;  // the parent's ranks, by new rank; none where this rank is in none
   UniqueId id;
   Meeting meeting;  // that of its ranks
 };
