@@ -6,9 +6,15 @@
 
 namespace topoccl {
 
+namespace {
+
+// Never destroyed: threads may fail while the process exits.
+const Error* const kOutOfMemory = new Error(Code::SystemError, "out of memory");
+
+}  // namespace
+
 const Error& outOfMemoryError() {
-  static const auto* const error = new Error(Code::SystemError, "out of memory");
-  return *error;
+  return *kOutOfMemory;
 }
 
 void throwSystemError(const std::string& what, int error) {

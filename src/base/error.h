@@ -31,7 +31,7 @@ class Error : public std::runtime_error {
   Code code_;
 };
 
-// Whose copies take no memory. Made at the first call, which should be while there is some.
+// There from the start; copies take no memory.
 const Error& outOfMemoryError();
 
 // A text that does not depend on the program's global locale.

@@ -85,7 +85,6 @@ void Communicator::make(Communicator** out, bool blocking, const AbortFlag& abor
     *out = HandlePool::instance().take(makeMember());
     return;
   }
-  static_cast<void>(outOfMemoryError());  // made while there is memory
   Communicator* const handle = HandlePool::instance().take(nullptr);
   handle->abort_ = abort;
   handle->settingUp_ = 1;

@@ -87,8 +87,7 @@ bool Task::mustWait() const {
 }
 
 void Task::enter() {
-  static_cast<void>(abortedError());  // both made while there is memory
-  static_cast<void>(outOfMemoryError());
+  static_cast<void>(abortedError());  // made while there is memory
   number_ = ++entered_;
   for (const RankWorks& works : ranks_) works.communicator().tasks().add(shared_from_this());
   for (const auto& stream : streams_) stream->order().add(shared_from_this());
