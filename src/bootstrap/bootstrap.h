@@ -41,7 +41,7 @@ class Bootstrap {
   virtual std::optional<PeerFailure> failure() = 0;
 
   // Tells the other ranks that this one gives up; their failure() then names it. Never throws, takes at most
-  // a second.
+  // two seconds.
   virtual void reportAbort(const std::string& why) noexcept = 0;
 
   // Orderly goodbye, after the last collective call. Never throws, takes at most two seconds.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -64,13 +65,15 @@ ControlConnection reachRoot(const Rendezvous& rendezvous, const Bytes32& key, in
                             std::chrono::milliseconds timeout) {
   std::chrono::milliseconds pause = kFirstPause;
   std::string problem;
+  std::optional<bool> fromTheStart;       // asked when it first refuses
   Deadline believed = Deadline::never();  // in a root that refuses
   for (;;) {
     Attempt result = attempt(rendezvous, key, rank, wait);
     if (result.connection) return std::move(*result.connection);
+    if (result.refused && !fromTheStart) fromTheStart = listensFromTheStart(rendezvous);
     if (!result.refused)
       believed = Deadline::never();
-    else if (believed == Deadline::never() && listensFromTheStart(rendezvous))
+    else if (believed == Deadline::never() && *fromTheStart)
       believed = Deadline::in(kRefusals);
     if (believed.passed())
       throw Error(
