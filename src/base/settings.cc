@@ -1,6 +1,7 @@
 #include "base/settings.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -14,7 +15,13 @@ namespace {
 
 constexpr const char* kSecretName = "TOPOCCL_SECRET";
 constexpr int64_t kManyBytes = int64_t{1} << 40;
-constexpr int64_t kWeek = 7 * 24 * 3600;
+constexpr int64_t kWeek = int64_t{7} * 24 * 3600 * 1000;  // milliseconds
+// A rank's connections share 32 MiB (transport/node_memory.h); two ranks have four of them for what they can
+// call without further settings.
+constexpr int64_t kMostSlotBytes = int64_t{1} << 20;
+constexpr int64_t kMostSlots = 1024;
+constexpr int64_t kMostSlotsBytes = int64_t{4} << 20;  // of a connection
+constexpr int64_t kMostChannels = 64;                  // as many as NCCL has
 
 bool isSecret(const SettingRow& row) {
   return row.name == std::string(kSecretName);
@@ -34,14 +41,16 @@ int64_t parseNumber(const SettingRow& row, const std::string& text) {
   return value;
 }
 
-// Seconds, with a fraction if wanted.
+// Seconds, with a fraction if wanted. More than none is a millisecond at least: 0 has meanings of its own.
 std::chrono::milliseconds parseSeconds(const SettingRow& row, const std::string& text) {
   double value = 0;
   const char* last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, value);
-  const bool inside = value >= static_cast<double>(row.low) && value <= static_cast<double>(row.high);
+  const double milliseconds = value * 1000;
+  const bool inside =
+      milliseconds >= static_cast<double>(row.low) && milliseconds <= static_cast<double>(row.high);
   if (error != std::errc() || end != last || !inside) reject(row, text);
-  return std::chrono::milliseconds(std::llround(value * 1000));
+  return std::chrono::milliseconds(std::max(std::llround(milliseconds), value > 0 ? 1LL : 0LL));
 }
 
 bool parseSwitch(const SettingRow& row, const std::string& text) {
@@ -113,7 +122,7 @@ const std::vector<SettingRow>& settingRows() {
        kManyBytes},
       {"TOPOCCL_DEVICE", "auto", "auto, cpu, cuda", "what ranks compute on", false, &S::device},
       {"TOPOCCL_INIT_TIMEOUT", "120", "0.001 to 604800 seconds",
-       "how long init and its exchanges wait for other ranks", false, &S::initTimeout, 0, kWeek},
+       "how long init and its exchanges wait for other ranks", false, &S::initTimeout, 1, kWeek},
       {"TOPOCCL_COLLECTIVE_TIMEOUT", "0", "0 to 604800 seconds",
        "how long a collective waits for other ranks; 0: for ever", false, &S::collectiveTimeout, 0, kWeek},
       {"TOPOCCL_REPORT_AFTER", "60", "0 to 604800 seconds",
@@ -123,10 +132,11 @@ const std::vector<SettingRow>& settingRows() {
        &S::spin, -1, kManyBytes},
       {"TOPOCCL_REFERENCES", "1", "0, 1", "ranks of one process read each other's buffers without copies",
        false, &S::references},
-      {"TOPOCCL_SLOT_BYTES", "0", "0 to 2^40", "bytes of a slot; 0: automatic", true, &S::slotBytes, 0,
-       kManyBytes},
-      {"TOPOCCL_SLOTS", "0", "0 to 1024", "slots of a connection; 0: automatic", true, &S::slots, 0, 1024},
-      {"TOPOCCL_CHANNELS", "0", "0 to 1024", "channels; 0: automatic", true, &S::channels, 0, 1024},
+      {"TOPOCCL_SLOT_BYTES", "0", "0 to 2^20", "bytes of a slot; 0: automatic", true, &S::slotBytes, 0,
+       kMostSlotBytes},
+      {"TOPOCCL_SLOTS", "0", "0 to 1024", "slots of a connection; 0: automatic", true, &S::slots, 0,
+       kMostSlots},
+      {"TOPOCCL_CHANNELS", "0", "0 to 64", "channels; 0: automatic", true, &S::channels, 0, kMostChannels},
       {"TOPOCCL_RANGE_TABLE", "", "path, or the table itself",
        "which algorithm and protocol serves which size; its contents must agree, its path need not", false,
        &S::rangeTable},
@@ -138,6 +148,19 @@ namespace {
 
 const ForkHook kHook([] { settingRows(); });
 
+// What one row does not show.
+void checkTogether(const Settings& settings) {
+  Level level;
+  if (!parseLevel(settings.debug, level)) reject(settingRows().front(), settings.debug);
+  const auto slots = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(settings.slots)));
+  if (slots * settings.slotBytes > kMostSlotsBytes)
+    throw Error(Code::InvalidArgument,
+                concat("TOPOCCL_SLOTS=", settings.slots, " is not valid with TOPOCCL_SLOT_BYTES=",
+                       settings.slotBytes, "; allowed: slots, up to a power of two, of at most ",
+                       kMostSlotsBytes, " bytes together, here 0 to ",
+                       std::bit_floor(static_cast<uint64_t>(kMostSlotsBytes / settings.slotBytes))));
+}
+
 }  // namespace
 
 Settings readSettings(const Environment& environment) {
@@ -146,11 +169,7 @@ Settings readSettings(const Environment& environment) {
     const char* value = environment(row.name);
     if (value && *value) std::visit(Assign{settings, row, value}, row.field);
   }
-  Level level;
-  if (!parseLevel(settings.debug, level)) reject(settingRows().front(), settings.debug);
-  if (settings.initTimeout.count() == 0)
-    throw Error(Code::InvalidArgument,
-                "TOPOCCL_INIT_TIMEOUT=0 is not valid; allowed: 0.001 to 604800 seconds");
+  checkTogether(settings);
   return settings;
 }
 

@@ -47,7 +47,7 @@ struct SettingRow {
   const char* meaning;
   bool mustAgree;
   Field field;
-  int64_t low = 0;  // bounds of numbers and of whole seconds
+  int64_t low = 0;  // bounds of numbers and of times, in milliseconds
   int64_t high = 0;
 };
 

@@ -33,8 +33,8 @@ SlotPlan planSlots(const Schedule& schedule, uint32_t sendConnections, const Slo
   }
   const uint64_t rounded = std::max(wanted / unit, uint64_t{1}) * unit;
   if (rounded > UINT32_MAX / 2)
-    throw Error(Code::InvalidArgument,
-                concat("a slot of ", wanted, " bytes is too large; see TOPOCCL_SLOT_BYTES"));
+    throw Error(Code::InternalError,
+                concat("a slot of ", rounded, " bytes is too large; the most is ", UINT32_MAX / 2));
   plan.slotBytes = static_cast<uint32_t>(rounded);
   return plan;
 }

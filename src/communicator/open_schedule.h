@@ -28,7 +28,7 @@ struct SlotWishes {
 // Sizes rings so that those which one algorithm needs take at most kRingBudget of a rank's region, whatever
 // the ranks.
 // A ring gets a power of two of slots, and a slot takes whole granules for every chunk of a step's span.
-// Throws InvalidArgument when slots get too large.
+// Throws InternalError when slots get too large, which settings do not allow.
 SlotPlan planSlots(const Schedule& schedule, uint32_t sendConnections, const SlotWishes& wishes);
 
 class OpenSchedule {

@@ -66,10 +66,10 @@ RingView NodeMemory::makeRing(int producer, uint64_t key, RingShape shape) {
   if (count > kDirectoryEntries || !inRegion(used, 0, sizeof(Region)))
     throw Error(Code::InternalError, "the directory of rings is damaged");
   if (count == kDirectoryEntries || need > kRegionBytes - used)
-    throw Error(Code::SystemError,
-                concat("no room for another connection: it needs ", need, " bytes; ", used, " of ",
-                       kRegionBytes, " bytes and ", count, " of ", kDirectoryEntries,
-                       " entries are in use on node rank ", producer, "; lower TOPOCCL_SLOT_BYTES"));
+    throw Error(Code::SystemError, concat("no room for another connection: it needs ", need, " bytes; ", used,
+                                          " of ", kRegionBytes, " bytes and ", count, " of ",
+                                          kDirectoryEntries, " entries are in use on node rank ", producer,
+                                          "; lower TOPOCCL_SLOT_BYTES, TOPOCCL_SLOTS or TOPOCCL_CHANNELS"));
   memory_.reserve(static_cast<uint64_t>(reinterpret_cast<unsigned char*>(&region) -
                                         reinterpret_cast<unsigned char*>(memory_.data())) +
                       used,

@@ -91,6 +91,33 @@ TEST_P(Collectives, AreExactWithEveryAlgorithmProtocolAndSeveralChannels) {
       }
 }
 
+// Of settings that say how data moves and how long is waited.
+TEST(Settings, AtBothEndsOfTheirRangesWork) {
+  const std::pair<const char*, std::vector<const char*>> settings[] = {
+      {"NCCL_BUFFSIZE", {"1", "1099511627776"}},
+      {"TOPOCCL_SLOT_BYTES", {"0", "1", "1048576"}},
+      {"TOPOCCL_SLOTS", {"0", "1", "1024"}},
+      {"TOPOCCL_CHANNELS", {"0", "1", "64"}},
+      {"TOPOCCL_SPIN", {"-1", "0", "1099511627776"}},
+      {"TOPOCCL_INIT_TIMEOUT", {"604800"}},
+      {"TOPOCCL_REFERENCES", {"0", "1"}},
+      {"TOPOCCL_COLLECTIVE_TIMEOUT", {"0", "604800"}},
+      {"TOPOCCL_REPORT_AFTER", {"0", "604800"}}};
+  for (const auto& [name, values] : settings)
+    for (const char* value : values) {
+      SCOPED_TRACE(std::string(name) + "=" + value);
+      const Environment environment{{name, value}};
+      const ncclUniqueId id = newId();
+      onProcesses(2, [&](int rank) {
+        const Comm comm(id, 2, rank);
+        for (const size_t count : {size_t{3}, size_t{40009}})
+          for (const Movement movement : kMovements)
+            expectMovement(movement, comm, 2, rank, hasRoot(movement) ? 1 : -1, count, false, 7);
+        return 0;
+      });
+    }
+}
+
 // Calls back to back, of all collectives, roots and sizes, on connections that they share.
 TEST(Mixed, CollectivesFollowEachOtherWithoutSynchronisation) {
   for (const int ranks : {2, 3, 5}) {

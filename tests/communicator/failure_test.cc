@@ -326,7 +326,8 @@ TEST(Death, OfAPeerIsReported) {
 
 // Trees have inner ranks with more rings than leaves: slots that fit some ranks' regions and not others'.
 TEST(Connections, ThatOneRankCannotMakeFailTheCallOnEveryRank) {
-  const Environment environment{{"NCCL_ALGO", "tree"}, {"TOPOCCL_SLOT_BYTES", "3000000"}};
+  const Environment environment{
+      {"NCCL_ALGO", "tree"}, {"TOPOCCL_CHANNELS", "2"}, {"TOPOCCL_SLOT_BYTES", "1048576"}};
   const ncclUniqueId id = newId();
   std::atomic<int> namedRoom{0}, namedPeer{0};
   onThreads(5, [&](int rank) {
