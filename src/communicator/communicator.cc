@@ -50,6 +50,13 @@ void Communicator::refuseDead() {
   throw Error(Code::InvalidArgument, "comm was destroyed or aborted before");
 }
 
+bool Communicator::isOne(const void* handle) {
+  constexpr uintptr_t kPageBytes = 4096;  // the first one is nobody's: handles of streams are numbers in it
+  const auto address = reinterpret_cast<uintptr_t>(handle);
+  return address >= kPageBytes && address % alignof(Communicator) == 0 &&
+         loadRelaxed(&static_cast<const Communicator*>(handle)->magic_) == kMagic;
+}
+
 void Communicator::throwIfForked() const {
   if (loadRelaxed(&generation_) == processGeneration()) return;
   refuseAfterFork("comm is", process_,
@@ -264,6 +271,9 @@ CallPlan Communicator::explain(const std::string& collective, uint64_t count, Da
 
 Communicator* checkedCommunicator(const void* handle) {
   if (handle == nullptr) throw Error(Code::InvalidArgument, "comm is NULL");
+  if (!Communicator::isOne(handle))
+    throw Error(Code::InvalidArgument,
+                concat("comm is ", handle, ", which is not a communicator of this library"));
   auto* const communicator = static_cast<Communicator*>(const_cast<void*>(handle));
   communicator->throwIfForked();
   if (communicator->dead()) Communicator::refuseDead();

@@ -70,6 +70,8 @@ class Communicator {
   // be destroyed or aborted. Groups and `config` as in split().
   void shrink(Communicator** out, const std::vector<int>& excluded, bool aborting, const CommConfig* config);
 
+  // Of any address that can be read, at least.
+  static bool isOne(const void* handle);
   bool dead() const;  // destroy or abort has ended
   [[noreturn]] static void refuseDead();
   void throwIfForked() const;  // InvalidUsage in a child of the process that made it
@@ -163,6 +165,8 @@ class Communicator {
   bool endSetUp();  // false where there is none to end
   void retire();
 
+  static constexpr uint64_t kMagic = 0x746f706f436f6d6d;  // "topoComm"
+  uint64_t magic_ = kMagic;                               // for ever
   std::unique_ptr<Member> member_;
   pid_t process_ = 0;  // that made it
   uint32_t generation_ = 0;
@@ -182,8 +186,8 @@ class Communicator {
   const TaskOrder* ownOrder_ = nullptr;  // the same, for other threads
 };
 
-// The communicator behind a C handle. Throws InvalidArgument for NULL and for dead handles, and InvalidUsage
-// for those that a process inherited which was forked.
+// The communicator behind a C handle. Throws InvalidArgument for NULL, for what is none and for dead handles,
+// and InvalidUsage for those that a process inherited which was forked.
 Communicator* checkedCommunicator(const void* handle);
 
 void makeUniqueId(void* bytes128);

@@ -1,18 +1,21 @@
 // Wrong arguments of every function that moves data: a result code, a text that says which argument, its
 // value and what is allowed, and nothing done; alone and in groups.
 
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <sstream>
+
 #include "communicator/functions.h"
 #include "communicator/ranks.h"
+#include "communicator/streams.h"
+#include "topoccl.h"
 
 namespace topoccl::test {
 namespace {
 
 constexpr size_t kCount = 10;
 constexpr uint32_t kUnwritten = 0xa5a5a5a5;
-
-std::string lastError() {
-  return ncclGetLastError(nullptr);
-}
 
 struct Fault {
   Arguments arguments;
@@ -83,7 +86,6 @@ class WrongArguments : public testing::TestWithParam<Function> {
     return ncclSuccess;
   }
 
-  using Words = std::vector<uint32_t>;
   static constexpr size_t kWords = 4 * kCount;
 
   const Environment environment_{{"TOPOCCL_COLLECTIVE_TIMEOUT", "5"}};  // a call that runs has no partner
@@ -134,6 +136,67 @@ TEST_P(WrongArguments, BuffersThatOverlapAreRefused) {
     expectText("", "sendbuff 0x", "overlap");
     expectUntouched();
   }
+}
+
+// Everything else that takes a communicator.
+using Take = std::function<ncclResult_t(ncclComm_t)>;
+std::vector<std::pair<std::string, Take>> otherFunctions() {
+  static int number = 0;
+  static void* handle = nullptr;
+  static ncclRedOp_t op = ncclSum;
+  static ncclResult_t error = ncclSuccess;
+  static ncclComm_t part = nullptr;
+  static topocclPlan_t plan;
+  static constexpr size_t kNone[] = {0, 0};
+  return {
+      {"ncclCommCount", [](ncclComm_t c) { return ncclCommCount(c, &number); }},
+      {"ncclCommUserRank", [](ncclComm_t c) { return ncclCommUserRank(c, &number); }},
+      {"ncclCommCuDevice", [](ncclComm_t c) { return ncclCommCuDevice(c, &number); }},
+      {"ncclCommGetAsyncError", [](ncclComm_t c) { return ncclCommGetAsyncError(c, &error); }},
+      {"ncclCommFinalize", [](ncclComm_t c) { return ncclCommFinalize(c); }},
+      {"ncclCommDestroy", [](ncclComm_t c) { return ncclCommDestroy(c); }},
+      {"ncclCommAbort", [](ncclComm_t c) { return ncclCommAbort(c); }},
+      {"ncclCommSplit", [](ncclComm_t c) { return ncclCommSplit(c, 0, 0, &part, nullptr); }},
+      {"ncclCommShrink",
+       [](ncclComm_t c) { return ncclCommShrink(c, &number, 1, &part, nullptr, NCCL_SHRINK_DEFAULT); }},
+      {"ncclCommRegister", [](ncclComm_t c) { return ncclCommRegister(c, &number, 4, &handle); }},
+      {"ncclCommDeregister", [](ncclComm_t c) { return ncclCommDeregister(c, handle); }},
+      {"ncclRedOpCreatePreMulSum",
+       [](ncclComm_t c) {
+         return ncclRedOpCreatePreMulSum(&op, &number, ncclInt32, ncclScalarHostImmediate, c);
+       }},
+      {"ncclRedOpDestroy", [](ncclComm_t c) { return ncclRedOpDestroy(op, c); }},
+      {"topocclCommExplain",
+       [](ncclComm_t c) { return topocclCommExplain(c, "all_reduce", 1, ncclFloat, &plan); }},
+      {"topocclBarrier", [](ncclComm_t c) { return topocclBarrier(c, nullptr); }},
+      {"topocclAllToAllV",
+       [](ncclComm_t c) {
+         return topocclAllToAllV(nullptr, kNone, kNone, nullptr, kNone, kNone, ncclFloat, c, nullptr);
+       }},
+  };
+}
+
+TEST(Handles, ThatAreNoCommunicatorsAreSaidToBeNone) {
+  auto functions = otherFunctions();
+  for (const Function& function : kFunctions)
+    functions.emplace_back(function.name, [&function](ncclComm_t comm) {
+      Arguments arguments;
+      arguments.comm = comm;
+      return function.call(arguments);
+    });
+  const Stream stream;
+  alignas(64) unsigned char zeros[64] = {}, ones[64], fours[64];
+  std::memset(ones, 0xff, sizeof ones);
+  std::memset(fours, 0x40, sizeof fours);
+  const void* const wrongs[] = {
+      zeros, ones, fours, fours + 1, static_cast<cudaStream_t>(stream), std::bit_cast<void*>(uintptr_t{1})};
+  for (const void* wrong : wrongs)
+    for (const auto& [name, call] : functions) {
+      EXPECT_EQ(call(static_cast<ncclComm_t>(const_cast<void*>(wrong))), ncclInvalidArgument) << name;
+      std::stringstream text;
+      text << name << ": comm is " << wrong << ", which is not a communicator of this library";
+      EXPECT_EQ(lastError(), text.str());
+    }
 }
 
 }  // namespace
