@@ -8,6 +8,7 @@
 
 #include "api/arguments.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "communicator/call.h"
 
 namespace topoccl::api {
@@ -34,11 +35,13 @@ Stretch stretchOf(const Parts& parts, int peer, size_t elementBytes, bool receiv
   size_t elements = 0, bytes = 0;
   uintptr_t end = 0;
   if (__builtin_add_overflow(count, displacement, &elements) ||
-      __builtin_mul_overflow(elements, elementBytes, &bytes) || __builtin_add_overflow(base, bytes, &end))
+      __builtin_mul_overflow(elements, elementBytes, &bytes) || bytes > kMostMemoryBytes ||
+      __builtin_add_overflow(base, bytes, &end))
     throw Error(Code::InvalidArgument,
                 concat(entry(parts.counts, peer), " is ", count, " and ", entry(parts.displacements, peer),
-                       " is ", displacement, "; with ", elementBytes,
-                       " bytes an element both together must be at most ", (SIZE_MAX - base) / elementBytes));
+                       " is ", displacement, "; with ", counted(elementBytes, "byte"),
+                       " an element both together must be at most ",
+                       std::min(kMostMemoryBytes, SIZE_MAX - base) / elementBytes));
   return {base + displacement * elementBytes, end, received, peer};
 }
 

@@ -3,6 +3,8 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "base/limits.h"
+#include "communicator/check_call.h"
 
 namespace topoccl::api {
 namespace {
@@ -25,18 +27,17 @@ void checkRankCount(int nranks) {
   if (nranks < 1) reject(concat("nranks is ", nranks, "; it must be at least 1"));
 }
 
-void checkBuffer(const void* buffer, size_t count, const char* argument) {
-  if (buffer == nullptr && count > 0) {
-    reject(concat(argument, " is NULL although count is ", count, "; only count 0 allows NULL"));
+void checkCount(size_t count, ncclDataType_t datatype) {
+  const size_t bytes = elementBytes(checkedType(datatype));
+  if (count > kMostMemoryBytes / bytes) {
+    reject(concat("count is ", count, "; with ", counted(bytes, "byte"), " an element it must be at most ",
+                  kMostMemoryBytes / bytes, ", as no memory is larger"));
   }
 }
 
-void checkCount(size_t count, ncclDataType_t datatype) {
-  const size_t bytes = elementBytes(checkedType(datatype));
-  if (count > SIZE_MAX / bytes) {
-    reject(concat("count is ", count, "; with ", bytes, " bytes an element it must be at most ",
-                  SIZE_MAX / bytes));
-  }
+void checkBuffer(const void* buffer, size_t count, ncclDataType_t datatype, const char* argument) {
+  checkCount(count, datatype);
+  topoccl::checkBuffer(argument, buffer, count, count * elementBytes(checkedType(datatype)));
 }
 
 DataType checkedType(ncclDataType_t datatype) {

@@ -37,8 +37,7 @@ ncclResult_t exchange(const char* function, const char* argument, bool sends, vo
                       ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream) {
   return guardedInGroup(function, [&] {
     Communicator* communicator = checkedCommunicator(comm);
-    checkCount(count, datatype);
-    checkBuffer(buffer, count, argument);
+    checkBuffer(buffer, count, datatype, argument);
     communicator->peerCall({sends, peer, buffer, count, checkedType(datatype)}, stream);
   });
 }
@@ -62,7 +61,7 @@ ncclResult_t bcast(void* buff, size_t count, ncclDataType_t datatype, int root, 
   return guardedInGroup("ncclBcast", [&] {
     Communicator* communicator = checkedCommunicator(comm);
     const CollectiveCall call = callOf(Collective::Broadcast, buff, buff, count, datatype, root);
-    checkBuffer(buff, count, "buff");  // which is no sendbuff
+    checkBuffer(buff, count, datatype, "buff");  // which is no sendbuff
     communicator->collective(call, static_cast<int>(kNoOp), stream);
   });
 }

@@ -48,6 +48,12 @@ std::string concat(const Parts&... parts) {
   return text.str();
 }
 
+// "1 rank", "2 ranks".
+template <class Count>
+std::string counted(Count count, const char* one) {
+  return concat(count, ' ', one, count == 1 ? "" : "s");
+}
+
 // Throws SystemError with "WHAT: <text of errno>", and the limit behind it (limits.h). `error` is an errno
 // value.
 [[noreturn]] void throwSystemError(const std::string& what, int error);

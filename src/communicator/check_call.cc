@@ -2,6 +2,7 @@
 
 #include "algorithms/catalog.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "schedule/goal.h"
 
 namespace topoccl {
@@ -24,10 +25,9 @@ Span spanOf(const char* argument, const void* buffer, const CollectiveCall& call
             int ranks) {
   const uint64_t blocks = presence == Presence::All ? blocksOf(call.collective, ranks) : 1;
   const uint64_t count = presence == Presence::None ? 0 : call.count;
-  if (buffer == nullptr && count > 0)
-    throw Error(Code::InvalidArgument,
-                concat(argument, " is NULL although count is ", count, "; only count 0 allows NULL"));
-  return {argument, reinterpret_cast<uintptr_t>(buffer), count * blocks * elementBytes(call.type)};
+  const uint64_t bytes = count * blocks * elementBytes(call.type);
+  checkBuffer(argument, buffer, count, bytes);
+  return {argument, reinterpret_cast<uintptr_t>(buffer), bytes};
 }
 
 }  // namespace
@@ -37,13 +37,23 @@ void checkRank(const char* argument, int rank, int ranks) {
     throw Error(Code::InvalidArgument, concat(argument, " is ", rank, "; it must be in 0..", ranks - 1));
 }
 
+void checkBuffer(const char* argument, const void* buffer, uint64_t count, uint64_t bytes) {
+  if (buffer == nullptr && count > 0)
+    throw Error(Code::InvalidArgument,
+                concat(argument, " is NULL although count is ", count, "; only count 0 allows NULL"));
+  if (bytes > UINTPTR_MAX - reinterpret_cast<uintptr_t>(buffer))
+    throw Error(Code::InvalidArgument,
+                concat(argument, " is ", buffer, " and count is ", count, "; ", counted(bytes, "byte"),
+                       " from there on would end beyond the last address"));
+}
+
 void checkSize(const CollectiveCall& call, int ranks) {
   const uint64_t unit = elementBytes(call.type) * blocksOf(call.collective, ranks);
-  uint64_t bytes = 0;
-  if (__builtin_mul_overflow(call.count, unit, &bytes))
+  if (call.count > kMostMemoryBytes / unit)
     throw Error(Code::InvalidArgument,
-                concat("count is ", call.count, "; for ", ranks, " ranks and ", elementBytes(call.type),
-                       " bytes an element it must be at most ", SIZE_MAX / unit));
+                concat("count is ", call.count, "; for ", counted(ranks, "rank"), " and ",
+                       counted(elementBytes(call.type), "byte"), " an element it must be at most ",
+                       kMostMemoryBytes / unit, ", as no memory is larger"));
 }
 
 void checkBuffers(const CollectiveCall& call, int rank, int ranks) {
@@ -60,17 +70,15 @@ void checkBuffers(const CollectiveCall& call, int rank, int ranks) {
     return;
   throw Error(
       Code::InvalidArgument,
-      concat("sendbuff ", call.send, " and recvbuff ", call.receive, " overlap; ", name(call.collective),
+      concat("sendbuff ", call.send, " (", counted(send.bytes, "byte"), ") and recvbuff ", call.receive, " (",
+             counted(receive.bytes, "byte"), ") overlap; count is ", call.count, "; ", name(call.collective),
              inPlace ? " is in place only where both are the same data" : " has no in-place form"));
 }
 
 Error unpairedError(int rank, int sends, int receives) {
-  const auto count = [](int calls, const char* one) {
-    return concat(calls, " ", one, calls == 1 ? "" : "s");
-  };
-  return {Code::InvalidUsage,
-          concat("rank ", rank, " has ", count(sends, "send"), " to itself and ", count(receives, "receive"),
-                 " from itself in this group; each needs its partner in the same one")};
+  return {Code::InvalidUsage, concat("rank ", rank, " has ", counted(sends, "send"), " to itself and ",
+                                     counted(receives, "receive"),
+                                     " from itself in this group; each needs its partner in the same one")};
 }
 
 }  // namespace topoccl

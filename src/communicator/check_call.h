@@ -12,7 +12,11 @@ void checkRank(const char* argument, int rank, int ranks);
 // Of messages to itself that a rank issues together: InvalidUsage.
 Error unpairedError(int rank, int sends, int receives);
 
-// All blocks together must have a size in bytes.
+// Of `count` elements from `buffer` on, `bytes` in all: there, where there are some, and within the address
+// space.
+void checkBuffer(const char* argument, const void* buffer, uint64_t count, uint64_t bytes);
+
+// All blocks together must have a size that memory can have.
 void checkSize(const CollectiveCall& call, int ranks);
 
 // Buffers that the rank needs must be there. They may be the same memory, block by block, but not overlap in

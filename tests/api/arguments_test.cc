@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <functional>
 
 #include "base/error.h"
@@ -30,17 +31,20 @@ TEST(Arguments, MessagesNameArgumentValueAndWhatIsAllowed) {
             }).find("datatype is 12; it must be in 0..11"),
             std::string::npos);
   EXPECT_NE(rejection([] { isReadAtEachCall(2); }).find("residence is 2"), std::string::npos);
-  EXPECT_NE(
-      rejection([] { checkBuffer(nullptr, 3, "sendbuff"); }).find("sendbuff is NULL although count is 3"),
-      std::string::npos);
-  EXPECT_NE(rejection([] { checkCount(SIZE_MAX / 4 + 1, ncclFloat); }).find("must be at most"),
-            std::string::npos);
+  EXPECT_EQ(rejection([] { checkBuffer(nullptr, 3, ncclFloat, "sendbuff"); }),
+            "sendbuff is NULL although count is 3; only count 0 allows NULL");
+  EXPECT_EQ(rejection([] { checkBuffer(std::bit_cast<void*>(UINTPTR_MAX - 7), 3, ncclFloat, "sendbuff"); }),
+            "sendbuff is 0xfffffffffffffff8 and count is 3; 12 bytes from there on would end beyond the last "
+            "address");
+  EXPECT_EQ(rejection([] { checkCount((size_t{1} << 56) + 1, ncclInt8); }),
+            "count is 72057594037927937; with 1 byte an element it must be at most 72057594037927936, as no "
+            "memory is larger");
 }
 
 TEST(Arguments, WhatIsAllowedPasses) {
   EXPECT_EQ(rejection([] { checkRankCount(4); }), "");
-  EXPECT_EQ(rejection([] { checkBuffer(nullptr, 0, "sendbuff"); }), "");
-  EXPECT_EQ(rejection([] { checkCount(SIZE_MAX / 4, ncclFloat); }), "");
+  EXPECT_EQ(rejection([] { checkBuffer(nullptr, 0, ncclFloat, "sendbuff"); }), "");
+  EXPECT_EQ(rejection([] { checkCount(size_t{1} << 54, ncclFloat); }), "");
   EXPECT_EQ(checkedType(ncclBfloat16), DataType::Bfloat16);
   EXPECT_FALSE(isReadAtEachCall(ncclScalarHostImmediate));
 }

@@ -120,7 +120,7 @@ TEST_F(AllToAllVOfOne, NullBuffersAreRefusedUnlessNothingMoves) {
 }
 
 TEST_F(AllToAllVOfOne, PartsBeyondMemoryAreRefused) {
-  for (const size_t count : {SIZE_MAX, SIZE_MAX / 4 + 2, SIZE_MAX / 4}) {
+  for (const size_t count : {SIZE_MAX, SIZE_MAX / 4 + 2, SIZE_MAX / 4, (size_t{1} << 54) + 1}) {
     counts_[0] = count;
     expectRefusal("sendcounts[0] is " + std::to_string(count) +
                   " and sdispls[0] is 0; with 4 bytes an element both "

@@ -47,10 +47,16 @@ std::vector<Fault> faultsOf(const Function& function, const Arguments& good) {
     if (function.root != nullptr)
       add(function.root + (" is " + std::to_string(root)) + "; ", "it must be in 0..1",
           [&](Arguments& a) { a.root = root; });
-  const size_t most = SIZE_MAX / (function.blocksPerRank ? 8 : 4);
-  for (const size_t count : {most + 1, SIZE_MAX})
+  const size_t most = (size_t{1} << 56) / (function.blocksPerRank ? 8 : 4);  // no memory is larger
+  for (const size_t count : {most + 1, size_t{1} << 60, size_t{1} << 62, SIZE_MAX})
     add("count is " + std::to_string(count) + "; ", "it must be at most " + std::to_string(most),
         [&](Arguments& a) { a.count = count; });
+  void* const end = std::bit_cast<void*>(UINTPTR_MAX - 7);
+  const std::string atEnd = " is 0xfffffffffffffff8 and count is 10; ";
+  const std::string beyond = " bytes from there on would end beyond the last address";
+  if (function.send != nullptr) add(function.send + atEnd, beyond, [&](Arguments& a) { a.send = end; });
+  if (function.receive != nullptr)
+    add(function.receive + atEnd, beyond, [&](Arguments& a) { a.receive = end; });
   add("stream is ", "it must be NULL",
       [](Arguments& a) { a.stream = reinterpret_cast<cudaStream_t>(a.receive); });
   return faults;
@@ -74,6 +80,7 @@ class WrongArguments : public testing::TestWithParam<Function> {
     const std::string begin = group + GetParam().name + ": " + text;
     EXPECT_EQ(lastError().rfind(begin, 0), 0U) << lastError() << "\nought to begin: " << begin;
     EXPECT_NE(lastError().find(allowed), std::string::npos) << lastError() << "\nlacks: " << allowed;
+    EXPECT_EQ(lastError().find(GetParam().name, begin.size()), std::string::npos) << "twice: " << lastError();
   }
   void expectUntouched() const {
     EXPECT_EQ(in_, Words(kWords, 5));
@@ -133,7 +140,7 @@ TEST_P(WrongArguments, BuffersThatOverlapAreRefused) {
   for (const size_t shift : {size_t{1}, kCount - 1}) {
     overlapping.send = out_.data() + shift;
     EXPECT_EQ(function.call(overlapping), ncclInvalidArgument) << shift;
-    expectText("", "sendbuff 0x", "overlap");
+    expectText("", "sendbuff 0x", "bytes) overlap; count is 10; ");
     expectUntouched();
   }
 }
@@ -197,6 +204,16 @@ TEST(Handles, ThatAreNoCommunicatorsAreSaidToBeNone) {
       text << name << ": comm is " << wrong << ", which is not a communicator of this library";
       EXPECT_EQ(lastError(), text.str());
     }
+}
+
+TEST(Counts, OfOneAreSingular) {
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess) << lastError();
+  EXPECT_EQ(ncclAllReduce(&comm, &comm, SIZE_MAX, ncclInt8, ncclSum, comm, nullptr), ncclInvalidArgument);
+  EXPECT_NE(lastError().find("; for 1 rank and 1 byte an element it must be at most 72057594037927936, as"),
+            std::string::npos)
+      << lastError();
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }
 
 }  // namespace
