@@ -150,7 +150,8 @@ void start() {
 
 void end() {
   PendingGroup& group = current();
-  if (group.depth == 0) throw Error(Code::InvalidUsage, "ncclGroupEnd without ncclGroupStart");
+  if (group.depth == 0)
+    throw Error(Code::InvalidUsage, "this thread has no group open: ncclGroupStart comes first");
   if (--group.depth > 0) return;
   PendingGroup ended = std::exchange(group, PendingGroup{});
   if (ended.refused) throw Error(*ended.refused);

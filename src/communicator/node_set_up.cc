@@ -18,13 +18,15 @@ namespace topoccl {
 
 namespace {
 
-// The first line that differs, from both texts.
+// The first line that differs, from both texts: "NAME=value", or "NAME unset".
 std::string firstDifference(const std::string& a, const std::string& b, int rankA, int rankB) {
   size_t begin = 0;
   for (size_t i = 0; i < std::min(a.size(), b.size()) && a[i] == b[i]; ++i)
     if (a[i] == '\n') begin = i + 1;
   const auto line = [&](const std::string& text) {
-    return printable(text.substr(std::min(begin, text.size()), text.find('\n', begin) - begin));
+    std::string found = printable(text.substr(std::min(begin, text.size()), text.find('\n', begin) - begin));
+    if (found.ends_with('=')) found.replace(found.size() - 1, 1, " unset");
+    return found;
   };
   return concat("rank ", rankA, " has ", line(a), ", rank ", rankB, " has ", line(b));
 }

@@ -8,11 +8,11 @@ namespace topoccl {
 
 namespace {
 
-[[noreturn]] void refuse(int op) {
+// `instead`: what else it may be.
+[[noreturn]] void refuse(int op, const std::string& instead) {
   throw Error(Code::InvalidArgument,
-              concat("op is ", op, "; it must be in 0..", kOperatorCount - 1,
-                     " (ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg) or of ncclRedOpCreatePreMulSum on this "
-                     "communicator and not destroyed"));
+              concat("op is ", op, "; it must be ", instead,
+                     "of ncclRedOpCreatePreMulSum on this communicator and not destroyed"));
 }
 
 }  // namespace
@@ -27,14 +27,19 @@ int UserOperators::create(DataType type, const void* scalar, bool deferred) {
 
 void UserOperators::destroy(int op) {
   const std::scoped_lock lock(mutex_);
-  if (rows_.erase(op) == 0) refuse(op);
+  if (op >= 0 && op < kOperatorCount)
+    throw Error(Code::InvalidArgument,
+                concat("op is ", op, ", which is built in (", name(static_cast<Operator>(op)),
+                       ") and can't be destroyed; it must be of ncclRedOpCreatePreMulSum"));
+  if (rows_.erase(op) == 0) refuse(op, "");
 }
 
 Reduction UserOperators::reduction(int op, DataType type) const {
   if (op >= 0 && op < kOperatorCount) return {static_cast<Operator>(op), false, {}, nullptr};
   const std::scoped_lock lock(mutex_);
   const auto found = rows_.find(op);
-  if (found == rows_.end()) refuse(op);
+  if (found == rows_.end())
+    refuse(op, concat("in 0..", kOperatorCount - 1, " (ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg) or "));
   const Row& row = found->second;
   if (row.type != type)
     throw Error(Code::InvalidArgument, concat("op ", op, " was created for datatype ", name(row.type),

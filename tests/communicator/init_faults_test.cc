@@ -136,6 +136,26 @@ TEST(InitFault, TheDeathOfTheRootsProcessIsToldToAll) {
   }
 }
 
+TEST(InitFault, DifferentSettingsAreToldToAll) {
+  struct Setting {
+    std::string name, first, second;
+  };
+  for (const Setting& setting : {Setting{"NCCL_ALGO", " unset", "ring"},
+                                 {"NCCL_PROTO", " unset", "LL"},
+                                 {"NCCL_BUFFSIZE", "=4194304", "5000"},
+                                 {"TOPOCCL_SLOTS", "=0", "2"}}) {
+    const ncclUniqueId id = newId();
+    onProcesses(2, [&](int rank) {
+      if (rank == 1) ::setenv(setting.name.c_str(), setting.second.c_str(), 1);
+      ncclComm_t comm = nullptr;
+      EXPECT_NE(ncclCommInitRank(&comm, 2, id, rank), ncclSuccess);
+      expectText("settings that must be equal on all ranks differ: rank 0 has " + setting.name +
+                 setting.first + ", rank 1 has " + setting.name + "=" + setting.second);
+      return failures();
+    });
+  }
+}
+
 TEST(InitFault, AMissingRankIsNamed) {
   const Environment environment{{"TOPOCCL_INIT_TIMEOUT", "0.5"}};
   const ncclUniqueId id = newId();

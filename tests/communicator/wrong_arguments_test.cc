@@ -206,6 +206,29 @@ TEST(Handles, ThatAreNoCommunicatorsAreSaidToBeNone) {
     }
 }
 
+TEST(Operators, ThatCannotBeDestroyedAreSaidWhy) {
+  ncclComm_t comm = nullptr;
+  ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess) << lastError();
+  const char* const names[] = {"sum", "prod", "max", "min", "avg"};
+  for (int op = 0; op < 5; ++op) {
+    EXPECT_EQ(ncclRedOpDestroy(outOfRange<ncclRedOp_t>(op), comm), ncclInvalidArgument);
+    EXPECT_EQ(lastError(), "ncclRedOpDestroy: op is " + std::to_string(op) + ", which is built in (" +
+                               names[op] +
+                               ") and can't be destroyed; it must be of ncclRedOpCreatePreMulSum");
+  }
+  ncclRedOp_t own = ncclSum;
+  uint32_t two = 2;
+  ASSERT_EQ(ncclRedOpCreatePreMulSum(&own, &two, ncclUint32, ncclScalarHostImmediate, comm), ncclSuccess);
+  ASSERT_EQ(ncclRedOpDestroy(own, comm), ncclSuccess);
+  for (const int op : {-1, static_cast<int>(own), 1 << 30}) {
+    EXPECT_EQ(ncclRedOpDestroy(outOfRange<ncclRedOp_t>(op), comm), ncclInvalidArgument);
+    EXPECT_EQ(lastError(),
+              "ncclRedOpDestroy: op is " + std::to_string(op) +
+                  "; it must be of ncclRedOpCreatePreMulSum on this communicator and not destroyed");
+  }
+  EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
 TEST(Counts, OfOneAreSingular) {
   ncclComm_t comm = nullptr;
   ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess) << lastError();
@@ -214,6 +237,11 @@ TEST(Counts, OfOneAreSingular) {
             std::string::npos)
       << lastError();
   EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
+TEST(Groups, ThatWereNotBegunCannotEnd) {
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+  EXPECT_EQ(lastError(), "ncclGroupEnd: this thread has no group open: ncclGroupStart comes first");
 }
 
 }  // namespace
