@@ -91,11 +91,12 @@ double roundTrip(int first, int second) {
 int main(int count, char** arguments) {
   const std::vector<int> cores = allowedCores();
   if (count != 1 && count != 3) {
-    std::fprintf(
-        stderr,
-        "usage: %s [CORE CORE]\nPrints the round trip in nanoseconds; default: the first two cores.\n",
-        arguments[0]);
-    return count == 2 && std::string(arguments[1]) == "--help" ? 0 : 2;
+    const std::string first = arguments[1];
+    const bool asked = count == 2 && (first == "-h" || first == "--help");
+    std::fprintf(asked ? stdout : stderr,
+                 "usage: core_ping [CORE CORE]\nPrints the round trip in nanoseconds; default: the first two "
+                 "cores.\n");
+    return asked ? 0 : 2;
   }
   if (count == 1 && cores.size() < 2) {
     std::fprintf(stderr, "core_ping: only one core to run on\n");

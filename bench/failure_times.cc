@@ -1,14 +1,4 @@
-// How long it takes until ranks learn of a death, and until an abort returns: three processes, one of which
-// is killed with SIGKILL. Prints milliseconds, over a number of rounds, of the slowest survivor of each
-// round.
-//
-//   failure_times [ROUNDS]
-//
-//   in calls        all are in large all-reduces, one after the other
-//   before a call   the survivors wait in a call that the victim does not enter
-//   between calls   the survivors ask ncclCommGetAsyncError every millisecond
-//   without a root  as before a call, after the process that made the id has left and ended
-//   abort           no death: ncclCommAbort of a rank that waits in a call, while all others are stopped
+// How long it takes until ranks learn of a death, and until an abort returns; kUsage says in what cases.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -29,6 +19,18 @@
 namespace {
 
 constexpr int kRanks = 3, kVictim = 1;
+constexpr long kMostRounds = 100'000;
+
+constexpr const char* kUsage =
+    "usage: failure_times [ROUNDS]   default: 20\n"
+    "Three processes, one of which is killed: milliseconds until the slowest survivor is told, as a table "
+    "of\n"
+    "the median and the longest of so many rounds.\n"
+    "  in calls        all are in large all-reduces, one after the other\n"
+    "  before a call   the survivors wait in a call that the victim does not enter\n"
+    "  between calls   the survivors ask ncclCommGetAsyncError every millisecond\n"
+    "  without a root  as before a call, after the process that made the id has left and ended\n"
+    "  abort           no death: ncclCommAbort of a rank in a call, while all others are stopped\n";
 
 enum class Case { InCalls, BeforeACall, BetweenCalls, WithoutARoot, Abort };
 constexpr const char* kNames[] = {"in calls", "before a call", "between calls", "without a root", "abort"};
@@ -161,18 +163,25 @@ double round(Case which) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? static_cast<int>(std::strtol(argv[1], nullptr, 10)) : 20;
-  if (argc > 2 || rounds < 1) {
-    std::fprintf(stderr, "failure_times [ROUNDS]: ROUNDS is a number of at least 1, not \"%s\"\n", argv[1]);
+  const std::string first = argc > 1 ? argv[1] : "20";
+  if (first == "-h" || first == "--help") {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
+  char* end = nullptr;
+  const long rounds = std::strtol(first.c_str(), &end, 10);
+  if (argc > 2 || *end != '\0' || rounds < 1 || rounds > kMostRounds) {
+    std::fprintf(stderr, "failure_times: ROUNDS is \"%s\"; it must be a number from 1 to %ld\n%s",
+                 first.c_str(), kMostRounds, kUsage);
     return 2;
   }
   std::printf("| case | median ms | longest ms | rounds |\n| --- | --- | --- | --- |\n");
   for (const Case which :
        {Case::InCalls, Case::BeforeACall, Case::BetweenCalls, Case::WithoutARoot, Case::Abort}) {
     std::vector<double> times;
-    for (int i = 0; i < rounds; ++i) times.push_back(round(which));
+    for (long i = 0; i < rounds; ++i) times.push_back(round(which));
     std::sort(times.begin(), times.end());
-    std::printf("| %s | %.1f | %.1f | %d |\n", kNames[static_cast<int>(which)], times[times.size() / 2],
+    std::printf("| %s | %.1f | %.1f | %ld |\n", kNames[static_cast<int>(which)], times[times.size() / 2],
                 times.back(), rounds);
     std::fflush(stdout);
   }

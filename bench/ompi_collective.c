@@ -101,19 +101,27 @@ static float* allocate(void) {
   return buffer;
 }
 
+static void printUsage(FILE* file) {
+  fprintf(file, "usage: ompi_collective COLLECTIVE MINBYTES MAXBYTES FACTOR ITERATIONS\nCOLLECTIVE:");
+  for (int i = 0; i < kCount; i++) fprintf(file, " %s", kCollectives[i].name);
+  fprintf(file, "\nPrints \"BYTES MICROSECONDS\" for each size, by Open MPI.\n");
+}
+
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  /* Before MPI is there: after, only MPI_Abort would end what is wrong, with its own text. */
+  if (argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)) {
+    printUsage(stdout);
+    return 0;
+  }
   while (argc == 6 && collective < kCount && strcmp(argv[1], kCollectives[collective].name) != 0)
     collective++;
   if (argc != 6 || collective == kCount) {
-    fprintf(stderr, "usage: %s COLLECTIVE MINBYTES MAXBYTES FACTOR ITERATIONS\nCOLLECTIVE:", argv[0]);
-    for (int i = 0; i < kCount; i++) fprintf(stderr, " %s", kCollectives[i].name);
-    fprintf(stderr, "\n");
-    MPI_Abort(MPI_COMM_WORLD, 2);
-    exit(2);
+    printUsage(stderr);
+    return 2;
   }
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const size_t minBytes = strtoull(argv[2], NULL, 10);
   maxBytes = strtoull(argv[3], NULL, 10);
   const size_t factor = strtoull(argv[4], NULL, 10);

@@ -253,7 +253,12 @@ std::string usage(const std::string& program) {
     line.resize(std::max<size_t>(line.size() + 1, 31), ' ');
     text += line + row.help + "\n";
   }
-  return text + "Accepted, without effect on CPU ranks: -y -G -R -x -V\n";
+  return text +
+         "Accepted, without effect on CPU ranks: -y -G -R -x -V. -D 1 and more needs CUDA.\n"
+         "Exit codes: 0 well; 1 internal, a dead rank; 3 a failed call; 4 -T ran out; 5 not available "
+         "(cuda,\n"
+         "-D); 6 several hosts, contradictory launch; 7 wrong data, below 0.9 x NCCL_TESTS_MIN_BW; 255 bad\n"
+         "arguments. TOPOCCL_BENCH_INJECT=RANK:ELEMENT:BIT flips a bit of a result, which must be found.\n";
 }
 
 }  // namespace topoccl::bench

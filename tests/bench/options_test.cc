@@ -93,6 +93,15 @@ TEST(Options, MistakesEndWithNcclTestsCode) {
   EXPECT_EQ(codeOf({"-D", "1"}), static_cast<int>(ExitCode::NotImplemented));
 }
 
+TEST(Options, HelpHasEverythingThatIsTaken) {
+  const std::string text = usage("bench");
+  for (const char letter : std::string("tgifnmwNpIKcrzyTGCaRxVSMuDbedoJh"))
+    EXPECT_NE(text.find(std::string("-") + letter), std::string::npos) << letter;
+  for (const char* word : {"Exit codes: 0 ", " 1 ", " 3 ", " 4 ", " 5 ", " 6 ", " 7 ", " 255 ",
+                           "NCCL_TESTS_MIN_BW", "TOPOCCL_BENCH_INJECT=RANK:ELEMENT:BIT"})
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+}
+
 TEST(Options, HelpFitsAScreen) {
   const std::string text = usage("bench");
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40);
