@@ -92,61 +92,63 @@ TEST(RangeTableText, AnyDifferenceChangesTheHash) {
     EXPECT_NE(hash, hashOf(other)) << other;
 }
 
+// A line with a fault, and what its error says.
+struct BadLine {
+  const char* line;
+  const char* part;
+  const char* value;
+  const char* allowed;
+};
+constexpr const char* kRow = "COLLECTIVE RANKS BYTES CHOICE...";
+constexpr const char* kNames = "one of all_reduce, broadcast, reduce, all_gather, reduce_scatter, gather, ";
+constexpr const char* kRanks = "FIRST-LAST or FIRST-*, from 1 to 2147483647";
+constexpr const char* kBytes = "FIRST-END or FIRST-*, without END itself";
+constexpr const char* kChoice = "ALGORITHM/PROTOCOL/CHANNELS";
+constexpr const char* kOfAllReduce =
+    "one of mesh_oneshot, mesh_twoshot, ring, tree, halving_doubling, which all_reduce has";
+constexpr const char* kOfScatter = "one of mesh_oneshot, tree, which scatter has";
+constexpr const char* kProtocols = "packet (LL, LL128) or bulk (Simple)";
+constexpr const char* kChannels = "a number from 1 to 64";
+
 TEST(RangeTableText, ErrorsNameOriginLinePartValueAndWhatIsAllowed) {
-  struct Bad {
-    const char* line;
-    const char* part;
-    const char* value;
-    const char* allowed;
+  const BadLine bads[] = {
+      {"all_reduce 2-8 0-1K", "row", "all_reduce 2-8 0-1K", kRow},
+      {"all_reduce", "row", "all_reduce", kRow},
+      {"allreduces 2-8 0-1K ring/packet/1", "collective", "allreduces", kNames},
+      {"all_reduce 2 0-1K ring/packet/1", "ranks", "2", kRanks},
+      {"all_reduce 8-2 0-1K ring/packet/1", "ranks", "8-2", kRanks},
+      {"all_reduce 2-0 0-1K ring/packet/1", "ranks", "2-0", kRanks},
+      {"all_reduce 2K-4K 0-1K ring/packet/1", "ranks", "2K-4K", kRanks},
+      {"all_reduce *-4 0-1K ring/packet/1", "ranks", "*-4", kRanks},
+      {"all_reduce -4 0-1K ring/packet/1", "ranks", "-4", kRanks},
+      {"all_reduce 2- 0-1K ring/packet/1", "ranks", "2-", kRanks},
+      {"all_reduce 0-4 0-1K ring/packet/1", "ranks", "0-4", kRanks},
+      {"all_reduce 0-* 0-1K ring/packet/1", "ranks", "0-*", kRanks},
+      {"all_reduce 1-2147483648 0-1K ring/packet/1", "ranks", "1-2147483648", kRanks},
+      {"all_reduce 1-99999999999999999999 0-1K ring/packet/1", "ranks", "1-99999999999999999999", kRanks},
+      {"all_reduce 2-8 1K ring/packet/1", "bytes", "1K", kBytes},
+      {"all_reduce 2-8 1K-1K ring/packet/1", "bytes", "1K-1K", kBytes},
+      {"all_reduce 2-8 2K-1K ring/packet/1", "bytes", "2K-1K", kBytes},
+      {"all_reduce 2-8 0-0 ring/packet/1", "bytes", "0-0", kBytes},
+      {"all_reduce 2-8 0-1T ring/packet/1", "bytes", "0-1T", kBytes},
+      {"all_reduce 2-8 0-1KB ring/packet/1", "bytes", "0-1KB", kBytes},
+      {"all_reduce 2-8 0-17179869184G ring/packet/1", "bytes", "0-17179869184G", kBytes},
+      {"all_reduce 2-8 0-1K ring", "choice", "ring", kChoice},
+      {"all_reduce 2-8 0-1K ring/packet", "choice", "ring/packet", kChoice},
+      {"all_reduce 2-8 0-1K ring/packet/1/1", "choice", "ring/packet/1/1", kChoice},
+      {"all_reduce 2-8 0-1K ring/packet/1 tree", "choice", "tree", kChoice},
+      {"all_reduce 2-8 0-1K rings/packet/1", "algorithm", "rings\" in \"rings/packet/1", kOfAllReduce},
+      {"all_reduce 2-8 0-1K mesh/packet/1", "algorithm", "mesh\" in \"mesh/packet/1", kOfAllReduce},
+      {"all_reduce 2-8 0-1K nvls/packet/1", "algorithm", "nvls\" in \"nvls/packet/1", kOfAllReduce},
+      {"scatter 2-8 0-1K ring/packet/1", "algorithm", "ring\" in \"ring/packet/1", kOfScatter},
+      {"all_reduce 2-8 0-1K ring/packets/1", "protocol", "packets\" in \"ring/packets/1", kProtocols},
+      {"all_reduce 2-8 0-1K ring//1", "protocol", "\" in \"ring//1", kProtocols},
+      {"all_reduce 2-8 0-1K ring/packet/0", "channels", "0\" in \"ring/packet/0", kChannels},
+      {"all_reduce 2-8 0-1K ring/packet/65", "channels", "65\" in \"ring/packet/65", kChannels},
+      {"all_reduce 2-8 0-1K ring/packet/x", "channels", "x\" in \"ring/packet/x", kChannels},
+      {"all_reduce 2-8 0-1K ring/packet/", "channels", "\" in \"ring/packet/", kChannels},
   };
-  const char* const row = "COLLECTIVE RANKS BYTES CHOICE...";
-  const char* const names = "one of all_reduce, broadcast, reduce, all_gather, reduce_scatter, gather, ";
-  const char* const ranks = "FIRST-LAST or FIRST-*, from 1 to 2147483647";
-  const char* const bytes = "FIRST-END or FIRST-*, without END itself";
-  const char* const choice = "ALGORITHM/PROTOCOL/CHANNELS";
-  const char* const ofAllReduce =
-      "one of mesh_oneshot, mesh_twoshot, ring, tree, halving_doubling, which all_reduce has";
-  const char* const ofScatter = "one of mesh_oneshot, tree, which scatter has";
-  const char* const protocols = "packet (LL, LL128) or bulk (Simple)";
-  const char* const channels = "a number from 1 to 64";
-  const Bad bads[] = {
-      {"all_reduce 2-8 0-1K", "row", "all_reduce 2-8 0-1K", row},
-      {"all_reduce", "row", "all_reduce", row},
-      {"allreduces 2-8 0-1K ring/packet/1", "collective", "allreduces", names},
-      {"all_reduce 2 0-1K ring/packet/1", "ranks", "2", ranks},
-      {"all_reduce 8-2 0-1K ring/packet/1", "ranks", "8-2", ranks},
-      {"all_reduce 2-0 0-1K ring/packet/1", "ranks", "2-0", ranks},
-      {"all_reduce 2K-4K 0-1K ring/packet/1", "ranks", "2K-4K", ranks},
-      {"all_reduce *-4 0-1K ring/packet/1", "ranks", "*-4", ranks},
-      {"all_reduce -4 0-1K ring/packet/1", "ranks", "-4", ranks},
-      {"all_reduce 2- 0-1K ring/packet/1", "ranks", "2-", ranks},
-      {"all_reduce 0-4 0-1K ring/packet/1", "ranks", "0-4", ranks},
-      {"all_reduce 0-* 0-1K ring/packet/1", "ranks", "0-*", ranks},
-      {"all_reduce 1-2147483648 0-1K ring/packet/1", "ranks", "1-2147483648", ranks},
-      {"all_reduce 1-99999999999999999999 0-1K ring/packet/1", "ranks", "1-99999999999999999999", ranks},
-      {"all_reduce 2-8 1K ring/packet/1", "bytes", "1K", bytes},
-      {"all_reduce 2-8 1K-1K ring/packet/1", "bytes", "1K-1K", bytes},
-      {"all_reduce 2-8 2K-1K ring/packet/1", "bytes", "2K-1K", bytes},
-      {"all_reduce 2-8 0-0 ring/packet/1", "bytes", "0-0", bytes},
-      {"all_reduce 2-8 0-1T ring/packet/1", "bytes", "0-1T", bytes},
-      {"all_reduce 2-8 0-1KB ring/packet/1", "bytes", "0-1KB", bytes},
-      {"all_reduce 2-8 0-17179869184G ring/packet/1", "bytes", "0-17179869184G", bytes},
-      {"all_reduce 2-8 0-1K ring", "choice", "ring", choice},
-      {"all_reduce 2-8 0-1K ring/packet", "choice", "ring/packet", choice},
-      {"all_reduce 2-8 0-1K ring/packet/1/1", "choice", "ring/packet/1/1", choice},
-      {"all_reduce 2-8 0-1K ring/packet/1 tree", "choice", "tree", choice},
-      {"all_reduce 2-8 0-1K rings/packet/1", "algorithm", "rings\" in \"rings/packet/1", ofAllReduce},
-      {"all_reduce 2-8 0-1K mesh/packet/1", "algorithm", "mesh\" in \"mesh/packet/1", ofAllReduce},
-      {"all_reduce 2-8 0-1K nvls/packet/1", "algorithm", "nvls\" in \"nvls/packet/1", ofAllReduce},
-      {"scatter 2-8 0-1K ring/packet/1", "algorithm", "ring\" in \"ring/packet/1", ofScatter},
-      {"all_reduce 2-8 0-1K ring/packets/1", "protocol", "packets\" in \"ring/packets/1", protocols},
-      {"all_reduce 2-8 0-1K ring//1", "protocol", "\" in \"ring//1", protocols},
-      {"all_reduce 2-8 0-1K ring/packet/0", "channels", "0\" in \"ring/packet/0", channels},
-      {"all_reduce 2-8 0-1K ring/packet/65", "channels", "65\" in \"ring/packet/65", channels},
-      {"all_reduce 2-8 0-1K ring/packet/x", "channels", "x\" in \"ring/packet/x", channels},
-      {"all_reduce 2-8 0-1K ring/packet/", "channels", "\" in \"ring/packet/", channels},
-  };
-  for (const Bad& bad : bads) {
+  for (const BadLine& bad : bads) {
     const std::string text = concat("# a comment\nall_reduce 1-1 0-* ring/packet/1\n", bad.line, "\n");
     const std::string says =
         concat(", line 3: ", bad.part, " is \"", bad.value, "\"; it must be ", bad.allowed);
