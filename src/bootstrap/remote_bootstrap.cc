@@ -1,6 +1,7 @@
 #include "bootstrap/remote_bootstrap.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/host_identity.h"
 #include "bootstrap/rank_list.h"
@@ -95,7 +96,7 @@ std::optional<PeerFailure> RemoteBootstrap::failure() {
 }
 
 void RemoteBootstrap::reportAbort(const std::string& why) noexcept {
-  if (left_) return;
+  if (left_ || std::exchange(reported_, true)) return;
   std::string text;
   try {
     text = why.substr(0, kMaxTextBytes);

@@ -43,7 +43,7 @@ class RemoteBootstrap : public Bootstrap {
   std::optional<Failure> failure_;
   bool rootMayGo_;  // the end of the root's process is no rank's death
   bool rootGone_ = false;
-  bool left_ = false;
+  bool left_ = false, reported_ = false;
 };
 
 }  // namespace topoccl

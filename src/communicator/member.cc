@@ -19,7 +19,8 @@ namespace {
 constexpr uint32_t kSpins = 2000;
 constexpr uint32_t kYields = 10;
 
-// What `make` makes. The other ranks are told why, where it can't: they wait for this one.
+// What `make` makes. The other ranks are told why, where it can't: they wait for this one, or for the root in
+// this process to have told them what they need to see it themselves.
 template <class Make>
 auto orTell(Bootstrap& bootstrap, const Make& make) {
   try {
@@ -39,7 +40,11 @@ Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Sett
       stopBootstrap_(std::move(abort)),
       bootstrap_(std::move(bootstrap)),
       schedules_(orTell(*bootstrap_, [&] { return ScheduleBook(rank(), ranks(), settings_, config); })),
-      node_(setUpNode(*bootstrap_, settings_, config, schedules_.table().hash(), stopBootstrap_.get())),
+      node_(orTell(*bootstrap_,
+                   [&] {
+                     return setUpNode(*bootstrap_, settings_, config, schedules_.table().hash(),
+                                      stopBootstrap_.get());
+                   })),
       nodeRank_(node_.places[static_cast<size_t>(rank())].nodeRank),
       watch_(node_, rank(), settings_.reportAfter),
       sends_(static_cast<size_t>(ranks())),
