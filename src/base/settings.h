@@ -30,7 +30,8 @@ struct Settings {
   std::chrono::milliseconds reportAfter{60'000};   // 0: never
   int64_t spin = -1;                               // -1: the library chooses
   bool references = true;
-  int64_t slotBytes = 0;  // 0: the library chooses; likewise slots and channels
+  int64_t crossMemory = -1;  // -1: the library chooses
+  int64_t slotBytes = 0;     // 0: the library chooses; likewise slots and channels
   int64_t slots = 0;
   int64_t channels = 0;
   std::string rangeTable;

@@ -48,10 +48,15 @@ void CollectiveWork::setContext(OpenSchedule& open) {
       blockBytes * blocksOf(call_.collective, member().ranks()) * static_cast<uint64_t>(member().ranks()) >=
       kStreamBytes;
   const bool inPlace = context.in == context.out;
+  const bool mayRefer = !inPlace || !schedule.copyInPlace;
   if (member().settings().references) {
-    if (!inPlace || !schedule.copyInPlace) context.referenceBytes = kDirectBytes;
+    if (mayRefer) context.referenceBytes = kDirectBytes;
     context.offerBytes = kDirectBytes;
   }
+  // Who reduces would read what was fetched from a slot all the same, and where data flows one way slots keep
+  // two cores busy.
+  if (mayRefer && !reduces(call_.collective) && !hasRoot(call_.collective))
+    context.attachBytes = kAttachBytes;
 }
 
 void CollectiveWork::setReduction() {

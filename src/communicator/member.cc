@@ -31,6 +31,11 @@ auto orTell(Bootstrap& bootstrap, const Make& make) {
   }
 }
 
+Fetching fetching(const Settings& settings) {
+  if (settings.crossMemory == 0) return Fetching::Never;
+  return settings.crossMemory == 1 ? Fetching::Always : Fetching::WhereQuicker;
+}
+
 }  // namespace
 
 Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Settings& settings,
@@ -50,7 +55,8 @@ Member::Member(std::unique_ptr<Bootstrap> bootstrap, AbortFlag abort, const Sett
       sends_(static_cast<size_t>(ranks())),
       receives_(static_cast<size_t>(ranks())) {
   device_ = device >= 0 ? device : nodeRank_ % localDeviceCount();
-  schedules_.connectBy(std::make_unique<NodeConnector>(node_.memory, rank(), node_.places));
+  schedules_.connectBy(
+      std::make_unique<NodeConnector>(node_.memory, rank(), node_.places, fetching(settings_)));
   waitPolicy_ = waitPolicy(false);
   log(Level::Info, Subsystem::Init, config.name.empty() ? "comm" : config.name, " rank ", rank(), " nranks ",
       ranks(), " node rank ", nodeRank_, " cores ", node_.cores, " - Init COMPLETE");

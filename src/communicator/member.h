@@ -134,6 +134,7 @@ class Member {
   void waitUntilUntouched() const;
   bool peerFailed();
   bool failByPoison();
+  void unreadable(const MemberWork& work, const BoundSchedule& running);
   bool peerGone();
   int whoIsGone() const;
   void failByDisagreement(const Error& error);

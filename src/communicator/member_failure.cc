@@ -2,7 +2,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -156,6 +158,7 @@ std::optional<Error> Member::asyncError() {
 void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
   const MachineFailure& failure = running.failure();
   if (failure.poisoned && peerFailed()) return;
+  if (failure.readError != 0) return unreadable(work, running);
   if (const std::optional<Error> obstacle = work.obstacle(&running, false))
     return failByObstacle(work, *obstacle);
   const Connection& connection = running.schedule().connections[failure.connection];
@@ -172,6 +175,20 @@ void Member::slotMismatch(MemberWork& work, const BoundSchedule& running) {
       concat("rank ", rank(), ": ", work.text(), ": rank ", connection.from, " sent chunk ",
              failure.found.chunk, " (", failure.found.bytes, " bytes) where chunk ", failure.expectedChunk,
              " (", failure.expectedBytes, " bytes) was expected", sameCall ? "" : ", of another call")));
+}
+
+// What a slot refers to couldn't be read.
+void Member::unreadable(const MemberWork& work, const BoundSchedule& running) {
+  if (peerFailed()) return;
+  const MachineFailure& failure = running.failure();
+  const int peer = running.schedule().connections[failure.connection].from;
+  if (failure.readError == ESRCH)
+    return fail(Error(Code::RemoteError, failedText(peer, kGoneText)), Fault::Other);
+  fail(Error(Code::SystemError,
+             concat("rank ", rank(), ": ", work.text(), ": cannot read ", failure.expectedBytes,
+                    " bytes of rank ", peer, "'s buffer: ", std::strerror(failure.readError),
+                    "; is it memory of that size? TOPOCCL_CMA=0 moves data without reading there")),
+       Fault::Own);
 }
 
 // That the other end of a message has left is of this rank, what is wrong with a collective of all.

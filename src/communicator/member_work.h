@@ -46,6 +46,8 @@ class MemberWork : public Work {
  protected:
   // Below this a message is copied sooner than its reader can say that it is done with a reference.
   static constexpr uint64_t kDirectBytes = 16 << 10;
+  // Likewise below this, between processes.
+  static constexpr uint64_t kAttachBytes = 64 << 10;
 
   // The schedule, with `context` filled in; nullptr while a peer has not made its end. Throws Error.
   virtual OpenSchedule* prepare() = 0;

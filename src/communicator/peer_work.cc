@@ -22,6 +22,7 @@ OpenSchedule* PeerWork::prepare() {
   // Types may differ as long as sizes agree.
   context.call = peerFingerprint(descriptor().number, call_.count * context.elementBytes);
   if (member().settings().references) context.referenceBytes = context.offerBytes = kDirectBytes;
+  context.attachBytes = kAttachBytes;
   return schedule;
 }
 

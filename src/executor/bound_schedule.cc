@@ -49,7 +49,7 @@ void BoundSchedule::planReferences() {
   for (const Operand& operand : schedule_.operands)
     if (operand.place == Place::Send) sends[operand.connection] = 1;
   for (uint32_t i = 0; i < endpoints_.size(); ++i)
-    if (endpoints_[i]->direct && sends[i] != 0) referencing_.push_back(i);
+    if (sends[i] != 0) referencing_.push_back(i);
 }
 
 void BoundSchedule::planOffers() {
@@ -109,8 +109,12 @@ Progress BoundSchedule::advance() {
 
 // The caller's buffers are its own again only when nobody reads them by reference any more.
 Progress BoundSchedule::finishing() {
-  for (const uint32_t i : referencing_)
-    if (!endpoints_[i]->writer.freedUpTo(endpoints_[i]->referencedUpTo)) return Progress::Waiting;
+  for (const uint32_t i : referencing_) {
+    Endpoint& endpoint = *endpoints_[i];
+    if (endpoint.referencedUpTo == 0) continue;
+    if (!endpoint.writer.freedUpTo(endpoint.referencedUpTo)) return Progress::Waiting;
+    endpoint.referencedUpTo = 0;
+  }
   return Progress::Done;
 }
 
@@ -140,6 +144,7 @@ BoundSchedule::Wait BoundSchedule::waiting() const {
   }
   wait.place = Place::Send;
   for (const uint32_t i : referencing_) {
+    if (endpoints_[i]->referencedUpTo == 0) continue;
     if (endpoints_[i]->writer.freedUpTo(endpoints_[i]->referencedUpTo)) continue;
     wait.connection = i;
     wait.peer = slowestReader(i, endpoints_[i]->referencedUpTo);

@@ -72,7 +72,7 @@ class BoundSchedule {
   std::vector<std::vector<uint32_t>> offerChunks_;  // per connection
   std::vector<uint32_t> receiving_;                 // direct connections this rank receives from ...
   std::vector<uint32_t> offering_;                  // ... and those of them with offers
-  std::vector<uint32_t> referencing_;               // direct connections this rank sends on
+  std::vector<uint32_t> referencing_;               // connections this rank sends on
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   uint32_t lanesLeft_ = 0;

@@ -31,12 +31,15 @@ struct CallContext {
   bool streamed = false;                 // the result won't be read from cache soon: store it past the caches
   uint64_t referenceBytes = UINT64_MAX;  // messages of at least that many bytes may go by reference ...
   uint64_t offerBytes = UINT64_MAX;      // ... or to an offered destination
+  uint64_t attachBytes = UINT64_MAX;     // ... or by reference to readers in other processes
   DirectGuard guard;
 };
 
-// Why perform() refused: the slot's description isn't the expected one, or the communicator was poisoned.
+// Why perform() refused: the slot's description isn't the expected one, or the communicator was poisoned, or
+// what a slot refers to couldn't be read.
 struct MachineFailure {
   bool poisoned = false;
+  int readError = 0;  // an errno
   uint32_t connection = 0;
   SlotHeader found{};
   uint32_t expectedChunk = 0;

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "base/peer_memory.h"
+#include "kernels/core_distance.h"
 #include "kernels/doorbell.h"
 #include "kernels/slot_ring.h"
 
@@ -17,12 +19,16 @@ struct Endpoint {
   SlotReader reader;  // used when this rank is a reader
   // All ends live in one address space: slots may refer to the caller's memory and readers may offer theirs.
   bool direct = false;
+  // Reader, where they don't: how it reads what slots refer to in the producer's memory; nullptr if it can't.
+  const PeerMemory* memory = nullptr;
+  CoreDistance distance;
 
   // Whom a publish (or free) may wake: the readers (or the producer). nullptr entries never sleep.
   Doorbell* const* bells = nullptr;
   uint32_t bellCount = 0;
 
-  // Producer: messages before this one have carried a reference; the work ends when they are freed.
+  // Producer: messages before this one may carry a reference, and the work ends when they are freed; 0: none
+  // has since the last end.
   uint64_t referencedUpTo = 0;
 
   // Reader: per receiving step of one piece, the chunk it only stores (offered ahead), or kNoOffer.

@@ -9,14 +9,19 @@
 //   reference   a step that only sends a caller's buffer publishes its address; the reader reads there;
 //   offer       a step that only stores has offered its destination ahead; the producer writes there.
 // Both touch memory of a rank that may abort meanwhile, so they are bracketed by a guard (see DirectGuard).
+// A reference to another process's memory is fetched by the kernel: what isn't there any more is an error,
+// and the reader looks for poison after it.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/call_context.h"
 #include "kernels/combine_args.h"
+#include "kernels/cross_memory.h"
 #include "kernels/endpoint.h"
 #include "kernels/group.h"
+#include "kernels/message.h"
+#include "kernels/step_extents.h"
 #include "schedule/chunk_map.h"
 #include "schedule/step.h"
 
@@ -53,7 +58,15 @@ class MemoryMachine {
 
   TOPOCCL_HOST_DEVICE bool perform(const Step& step, const Operand* inputs, const Operand* outputs,
                                    uint64_t piece) {
-    if (group_.rank() == 0) answer_ = prepare(step, inputs, outputs, piece);
+    if (group_.rank() == 0) {
+      answer_ = prepare(step, inputs, outputs, piece);
+      // Whom the data reaches by reference may read while this rank does its own copies.
+      if (answer_ && referred_) {
+        publishSlots(step, outputs);
+        fullFence();
+        wakeReaders(step, outputs);
+      }
+    }
     if (!agreed()) return false;
     move(step, inputs, outputs, piece);
     group_.sync();
@@ -88,39 +101,8 @@ class MemoryMachine {
     return answer;
   }
 
-  // Where chunks are whole pieces and lie side by side a span is one extent. Otherwise one per chunk.
-  TOPOCCL_HOST_DEVICE bool wholeSpans() const {
-    return context_.map.pieces == 1 && chunksAdjoin(context_.map);
-  }
-  TOPOCCL_HOST_DEVICE uint32_t extents(const Step& step) const {
-    return step.span == 1 || wholeSpans() ? 1 : step.span;
-  }
-
-  TOPOCCL_HOST_DEVICE ElementRange range(uint32_t chunk, uint32_t span, uint32_t index,
-                                         uint64_t piece) const {
-    if (span == 1 || !wholeSpans()) return pieceRange(context_.map, chunk + index, piece);
-    const ElementRange first = chunkRange(context_.map, chunk);
-    const ElementRange last = chunkRange(context_.map, chunk + span - 1);
-    return {first.begin, last.begin + last.count - first.begin};
-  }
-
   TOPOCCL_HOST_DEVICE uint64_t stepBytes(const Step& step, uint64_t piece) const {
-    uint64_t elements = 0;
-    for (uint32_t i = 0; i < extents(step); ++i) elements += range(step.inChunk, step.span, i, piece).count;
-    return elements * context_.elementBytes;
-  }
-
-  TOPOCCL_HOST_DEVICE bool expected(const SlotHeader& header, uint64_t chunk, uint64_t piece,
-                                    uint64_t bytes) const {
-    return header.call == context_.call && header.chunk == static_cast<uint32_t>(chunk) &&
-           header.piece == static_cast<uint32_t>(piece) && header.bytes == static_cast<uint32_t>(bytes);
-  }
-
-  // Only peers of this address space may send addresses, and only what fits travels in the header.
-  TOPOCCL_HOST_DEVICE static bool plausible(const Endpoint& endpoint, const SlotHeader& header,
-                                            uint64_t bytes) {
-    if (header.kind == SlotKind::Inline) return bytes <= kInlineBytes;
-    return endpoint.direct || (header.kind == SlotKind::Staged && header.direct.placed == 0);
+    return stepElements(context_.map, step, piece) * context_.elementBytes;
   }
 
   // Checks what arrived, describes what will be sent and collects the addresses that don't depend on the
@@ -131,25 +113,27 @@ class MemoryMachine {
     touches_ = false;
     placed_ = false;
     for (uint32_t i = 0; i < step.inputCount; ++i)
-      if (inputs[i].place == Place::Receive && !prepareReceive(i, inputs[i], step, piece, bytes))
+      if (inputs[i].place == Place::Receive && !prepareReceive(i, inputs[i], step, outputs, piece, bytes))
         return false;
     slotOutputs_ = 0;
     streamedSlots_ = 0;
-    for (uint32_t i = 0; i < step.outputCount; ++i)
-      if (outputs[i].place == Place::Send) prepareSend(outputs[i], step, inputs, piece, bytes);
+    uint32_t sends = 0, references = 0;
+    for (uint32_t i = 0; i < step.outputCount; ++i) {
+      if (outputs[i].place != Place::Send) continue;
+      ++sends;
+      if (prepareSend(outputs[i], step, inputs, piece, bytes)) ++references;
+    }
+    referred_ = sends != 0 && references == sends;
     return !touches_ || touch();
   }
 
   TOPOCCL_HOST_DEVICE bool prepareReceive(uint32_t index, const Operand& operand, const Step& step,
-                                          uint64_t piece, uint64_t bytes) {
+                                          const Operand* outputs, uint64_t piece, uint64_t bytes) {
     Endpoint& endpoint = *endpoints_[operand.connection];
     SlotHeader& header = endpoint.reader.header();
-    if (!expected(header, step.inChunk, piece, bytes) || !plausible(endpoint, header, bytes)) {
-      failure_.connection = operand.connection;
+    if (!isExpected(header, context_, step.inChunk, piece, bytes) || !isPlausible(endpoint, header, bytes)) {
       failure_.found = header;
-      failure_.expectedChunk = step.inChunk;
-      failure_.expectedBytes = static_cast<uint32_t>(bytes);
-      return false;
+      return refuse(operand, step, bytes);
     }
     if (header.kind == SlotKind::Inline) {
       inputs_[index] = header.payload;
@@ -157,7 +141,13 @@ class MemoryMachine {
     }
     inputs_[index] = RingView::data(header);
     // Asked again, of our own memory: another process may have changed the header since it was plausible.
-    if (!endpoint.direct) return true;
+    if (!endpoint.direct) {
+      if (endpoint.memory != nullptr && bytes >= context_.attachBytes) lookHowFar(endpoint, bytes);
+      if (header.kind == SlotKind::Reference && endpoint.memory != nullptr)
+        return fetch(index, endpoint, header.direct.reference, step, outputs, piece, bytes) ||
+               refuse(operand, step, bytes);
+      return true;
+    }
     if ((header.direct.placed >> (endpoint.reader.reader() % kMaxPlacedReaders)) & 1) {
       placed_ = true;
       return true;
@@ -169,7 +159,35 @@ class MemoryMachine {
     return true;
   }
 
-  TOPOCCL_HOST_DEVICE void prepareSend(const Operand& operand, const Step& step, const Operand* inputs,
+  TOPOCCL_HOST_DEVICE bool refuse(const Operand& operand, const Step& step, uint64_t bytes) {
+    failure_.connection = operand.connection;
+    failure_.expectedChunk = step.inChunk;
+    failure_.expectedBytes = static_cast<uint32_t>(bytes);
+    return false;
+  }
+
+  // Gets what `endpoint`'s slot refers to in another process: to where the step stores what it receives, if
+  // it does nothing else with it first, otherwise into the slot.
+  TOPOCCL_HOST_DEVICE bool fetch([[maybe_unused]] uint32_t index, [[maybe_unused]] Endpoint& endpoint,
+                                 [[maybe_unused]] const void* from, [[maybe_unused]] const Step& step,
+                                 [[maybe_unused]] const Operand* outputs, [[maybe_unused]] uint64_t piece,
+                                 [[maybe_unused]] uint64_t bytes) {
+#if !defined(__CUDA_ARCH__)
+    if (step.inputCount == 1 && step.span == 1)
+      for (uint32_t i = 0; i < step.outputCount; ++i)
+        if (outputs[i].place != Place::Send)
+          inputs_[index] = bufferAddress(outputs[i].place, pieceRange(context_.map, step.outChunk, piece));
+    failure_.readError = endpoint.memory->read(const_cast<void*>(inputs_[index]), from, bytes);
+    if (failure_.readError != 0) return false;
+    fullFence();
+    // Its rank may have given up, and its user have changed the buffer, before it was read.
+    failure_.poisoned = loadRelaxed(context_.guard.poison) != 0;
+#endif
+    return !failure_.poisoned;
+  }
+
+  // Whether the data goes by reference.
+  TOPOCCL_HOST_DEVICE bool prepareSend(const Operand& operand, const Step& step, const Operand* inputs,
                                        uint64_t piece, uint64_t bytes) {
     Endpoint& endpoint = *endpoints_[operand.connection];
     SlotHeader& header = endpoint.writer.header();
@@ -180,35 +198,32 @@ class MemoryMachine {
     if (bytes <= kInlineBytes) {
       header.kind = SlotKind::Inline;
       outputs_[slotOutputs_++] = header.payload;
-      return;
+      return false;
     }
     header.kind = SlotKind::Staged;
     header.direct.placed = 0;
     const uint32_t readers = endpoint.writer.ring().shape().readers;
-    if (endpoint.direct && step.span == 1) {
-      if (bytes >= context_.offerBytes && placeWhereOffered(endpoint, header, readers, piece) == readers)
-        return;
-      if (bytes >= context_.referenceBytes && referable(step, inputs[0])) {
-        header.kind = SlotKind::Reference;
-        header.direct.reference =
-            bufferAddress(inputs[0].place, pieceRange(context_.map, step.inChunk, piece));
-        endpoint.referencedUpTo = endpoint.writer.next() + 1;
-        return;
-      }
+    if (endpoint.direct && step.span == 1 && bytes >= context_.offerBytes &&
+        placeWhereOffered(endpoint, header, readers) == readers)
+      return false;
+    if (!goesByReference(endpoint, step, inputs[0], context_, bytes)) {
+      outputs_[slotOutputs_++] = RingView::data(header);
+      return false;
     }
-    outputs_[slotOutputs_++] = RingView::data(header);
+    header.kind = SlotKind::Reference;
+    header.direct.reference = bufferAddress(inputs[0].place, pieceRange(context_.map, step.inChunk, piece));
+    endpoint.referencedUpTo = endpoint.writer.next() + 1;
+    if (!endpoint.direct) storeRelaxed(distanceLine(header, bytes), piece);
+    return true;
   }
 
   // Adds the destinations that readers offered for exactly this message; returns how many did.
-  TOPOCCL_HOST_DEVICE uint32_t placeWhereOffered(Endpoint& endpoint, SlotHeader& header, uint32_t readers,
-                                                 uint64_t piece) {
+  TOPOCCL_HOST_DEVICE uint32_t placeWhereOffered(Endpoint& endpoint, SlotHeader& header, uint32_t readers) {
     if (readers > kMaxPlacedReaders) return 0;
     uint32_t count = 0;
     for (uint32_t reader = 0; reader < readers; ++reader) {
       const Offer* offer = endpoint.writer.offer(reader);
-      if (offer == nullptr || offer->call != header.call || offer->chunk != header.chunk ||
-          offer->piece != static_cast<uint32_t>(piece) || offer->bytes != header.bytes)
-        continue;
+      if (offer == nullptr || !isOfferedTo(*offer, header)) continue;
       header.direct.placed |= uint64_t{1} << reader;
       if (context_.streamed && slotOutputs_ < 64) streamedSlots_ |= uint64_t{1} << slotOutputs_;
       outputs_[slotOutputs_++] = offer->address;
@@ -216,12 +231,6 @@ class MemoryMachine {
       ++count;
     }
     return count;
-  }
-
-  // A step that does nothing but send the caller's buffer may send its address instead.
-  TOPOCCL_HOST_DEVICE bool referable(const Step& step, const Operand& input) const {
-    if (step.inputCount != 1 || (step.final && context_.divisor != 1)) return false;
-    return (input.place == Place::In && !context_.scaled) || input.place == Place::Out;
   }
 
   TOPOCCL_HOST_DEVICE void postOffer(Endpoint& endpoint, uint32_t chunk) {
@@ -257,9 +266,9 @@ class MemoryMachine {
                                 uint64_t piece) {
     if (placed_) return;
     uint64_t skip = 0;  // bytes of the slots that earlier extents took
-    for (uint32_t i = 0; i < extents(step); ++i) {
-      const Extent extent{range(step.inChunk, step.span, i, piece),
-                          range(step.outChunk, step.span, i, piece)};
+    for (uint32_t i = 0; i < extentsOf(context_.map, step); ++i) {
+      const Extent extent{extentRange(context_.map, step.inChunk, step.span, i, piece),
+                          extentRange(context_.map, step.outChunk, step.span, i, piece)};
       moveExtent(step, inputs, outputs, extent, skip);
       skip = extent.in.count * context_.elementBytes;
     }
@@ -321,8 +330,7 @@ class MemoryMachine {
   TOPOCCL_HOST_DEVICE void finish(const Step& step, const Operand* inputs, const Operand* outputs) {
     if ((streamedSlots_ | streamedBuffers_) != 0) streamFence();  // before anything says that data is there
     if (touches_) storeRelease(context_.guard.touching, 0U);
-    for (uint32_t i = 0; i < step.outputCount; ++i)
-      if (outputs[i].place == Place::Send) endpoints_[outputs[i].connection]->writer.publish();
+    if (!referred_) publishSlots(step, outputs);
     for (uint32_t i = 0; i < step.inputCount; ++i) {
       if (inputs[i].place != Place::Receive) continue;
       Endpoint& endpoint = *endpoints_[inputs[i].connection];
@@ -333,6 +341,14 @@ class MemoryMachine {
     fullFence();
     for (uint32_t i = 0; i < step.inputCount; ++i)
       if (inputs[i].place == Place::Receive) wakePeers(*endpoints_[inputs[i].connection]);
+    if (!referred_) wakeReaders(step, outputs);
+  }
+
+  TOPOCCL_HOST_DEVICE void publishSlots(const Step& step, const Operand* outputs) {
+    for (uint32_t i = 0; i < step.outputCount; ++i)
+      if (outputs[i].place == Place::Send) endpoints_[outputs[i].connection]->writer.publish();
+  }
+  TOPOCCL_HOST_DEVICE void wakeReaders(const Step& step, const Operand* outputs) {
     for (uint32_t i = 0; i < step.outputCount; ++i)
       if (outputs[i].place == Place::Send) wakePeers(*endpoints_[outputs[i].connection]);
   }
@@ -353,8 +369,9 @@ class MemoryMachine {
 
   // Shared by the group between two syncs.
   bool answer_ = false;
-  bool touches_ = false;  // this step reads or writes another rank's buffers
-  bool placed_ = false;   // this step's data is already where it belongs
+  bool touches_ = false;   // this step reads or writes another rank's buffers
+  bool placed_ = false;    // this step's data is already where it belongs
+  bool referred_ = false;  // all that this step sends goes by reference
   uint32_t slotOutputs_ = 0;
   uint32_t outputCount_ = 0;
   uint64_t streamedSlots_ = 0;

@@ -3,6 +3,7 @@
 //   line 0              shape: slots, slot bytes, readers        written once, before the ring is announced
 //   line 1              published: slots ever filled             producer -> readers, bulk protocol
 //   line 2 + r          freed: slots ever freed by reader r      reader r -> producer
+//                       fetches: it would read large messages from the producer's memory, by address
 //   offer[r][slot]      where reader r wants message m (m mod slots == slot), one line each
 //   slot 0 .. slots-1   a header line and `slotBytes` of data each
 //
@@ -14,7 +15,7 @@
 // which reader r gives the slot back, and pairs with the producer's acquire load in ready().
 //
 // A slot holds its data (Staged), or has it in the header (Inline), or refers to memory of the producer that
-// the reader can reach (Reference). Or the data is not in the slot at all but already where the reader
+// all readers can reach (Reference). Or the data is not in the slot at all but already where the reader
 // offered to have it (bit r of `placed`).
 //
 // Who owns what: the memory belongs to the transport that made it; SlotWriter and SlotReader are one end's
@@ -23,6 +24,7 @@
 
 #include <cstdint>
 
+#include "base/peer_memory.h"
 #include "base/portable.h"
 #include "kernels/sync.h"
 #include "schedule/step.h"
@@ -81,10 +83,12 @@ inline constexpr uint64_t kRingMagic = 0x746f706f52696e67;  // "topoRing"
 struct alignas(kLineBytes) RingDescription {
   uint64_t magic;
   RingShape shape;
+  MemoryOwner producer;  // where references lead
 };
 
 struct alignas(kLineBytes) RingCounter {
   uint64_t value;
+  uint32_t fetches;  // of readers: 1 or 0
 };
 
 // The ring's memory seen as its parts.
@@ -107,6 +111,9 @@ class RingView {
   TOPOCCL_HOST_DEVICE uint64_t* published() const { return &at<RingCounter>(kLineBytes)->value; }
   TOPOCCL_HOST_DEVICE uint64_t* freed(uint32_t reader) const {
     return &at<RingCounter>(kLineBytes * (2 + uint64_t{reader}))->value;
+  }
+  TOPOCCL_HOST_DEVICE uint32_t* fetches(uint32_t reader) const {
+    return &at<RingCounter>(kLineBytes * (2 + uint64_t{reader}))->fetches;
   }
   TOPOCCL_HOST_DEVICE Offer& offer(uint32_t reader, uint64_t message) const {
     const uint64_t index = uint64_t{reader} * shape_.slots + (message & (shape_.slots - 1));
@@ -173,6 +180,13 @@ class SlotWriter {
     prefetchForWrite(&ring_.header(next_));
   }
 
+  // Whether all readers would fetch the next message, if it is large, from the producer's memory.
+  TOPOCCL_HOST_DEVICE bool fetched() const {
+    for (uint32_t reader = 0; reader < ring_.shape().readers; ++reader)
+      if (loadRelaxed(ring_.fetches(reader)) == 0) return false;
+    return true;
+  }
+
   // Whether every reader has freed all messages before `message`.
   TOPOCCL_HOST_DEVICE bool freedUpTo(uint64_t message) const {
     for (uint32_t reader = 0; reader < ring_.shape().readers; ++reader)
@@ -222,6 +236,13 @@ class SlotReader {
     storeRelease(ring_.freed(reader_), next_);
   }
 
+  // Whether references to the producer's memory are welcome from now on. Some without may be on their way.
+  TOPOCCL_HOST_DEVICE void fetch(bool welcome) {
+    if (welcome == fetches_) return;
+    fetches_ = welcome;
+    storeRelaxed(ring_.fetches(reader_), welcome ? 1U : 0U);
+  }
+
   // Offers a destination for `message`. The one `slots` before it must have been read, freed or not: the
   // offer takes the place of its offer, which the producer looked at before publishing.
   TOPOCCL_HOST_DEVICE void offer(uint64_t message, const Offer& wish) {
@@ -244,6 +265,7 @@ class SlotReader {
   uint32_t reader_ = 0;
   uint64_t next_ = 0;       // message to read
   uint64_t published_ = 0;  // bulk: messages known to be there
+  bool fetches_ = false;
 };
 
 }  // namespace topoccl

@@ -7,8 +7,9 @@
 
 namespace topoccl {
 
-NodeConnector::NodeConnector(std::shared_ptr<NodeMemory> memory, int rank, std::vector<RankPlace> places)
-    : memory_(std::move(memory)), rank_(rank), places_(std::move(places)) {}
+NodeConnector::NodeConnector(std::shared_ptr<NodeMemory> memory, int rank, std::vector<RankPlace> places,
+                             Fetching fetching)
+    : memory_(std::move(memory)), rank_(rank), places_(std::move(places)), fetching_(fetching) {}
 
 bool NodeConnector::connect(const ConnectionPlan& plan, Endpoint& endpoint) {
   const Connection& connection = *plan.connection;
@@ -23,13 +24,12 @@ bool NodeConnector::connect(const ConnectionPlan& plan, Endpoint& endpoint) {
   } else if (!memory_->findRing(producer, plan.key, plan.shape, ring)) {
     return false;
   }
-  const auto reader = std::find(connection.readers.begin(), connection.readers.end(), rank_);
-  if (reader != connection.readers.end())
-    endpoint.reader =
-        SlotReader(ring, plan.protocol, static_cast<uint32_t>(reader - connection.readers.begin()));
   endpoint.direct = places_[static_cast<size_t>(connection.from)].sameProcess &&
                     std::all_of(connection.readers.begin(), connection.readers.end(),
                                 [&](int rank) { return places_[static_cast<size_t>(rank)].sameProcess; });
+  const auto reader = std::find(connection.readers.begin(), connection.readers.end(), rank_);
+  if (reader != connection.readers.end())
+    setReader(endpoint, plan, ring, static_cast<uint32_t>(reader - connection.readers.begin()));
   setBells(endpoint, connection);
   if (connection.from == rank_) {
     // Readers may sleep because they found no ring. Nobody rings them otherwise before data comes.
@@ -37,6 +37,25 @@ bool NodeConnector::connect(const ConnectionPlan& plan, Endpoint& endpoint) {
     ringBells(endpoint);
   }
   return true;
+}
+
+void NodeConnector::setReader(Endpoint& endpoint, const ConnectionPlan& plan, const RingView& ring,
+                              uint32_t reader) {
+  endpoint.reader = SlotReader(ring, plan.protocol, reader);
+  if (endpoint.direct || fetching_ == Fetching::Never) return;
+  endpoint.memory = memoryOf(plan.connection->from, ring.description().producer);
+  if (endpoint.memory == nullptr || fetching_ != Fetching::Always) return;
+  endpoint.distance.assumeFar();
+  endpoint.reader.fetch(true);
+}
+
+// The memory of rank `producer`, or nullptr where it can't be read.
+const PeerMemory* NodeConnector::memoryOf(int producer, const MemoryOwner& owner) {
+  const auto known = memories_.find(producer);
+  const auto& memory = known != memories_.end()
+                           ? known->second
+                           : memories_.emplace(producer, PeerMemory::attach(owner)).first->second;
+  return memory ? &*memory : nullptr;
 }
 
 Doorbell* NodeConnector::bell(int rank) const {

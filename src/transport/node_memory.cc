@@ -76,7 +76,7 @@ RingView NodeMemory::makeRing(int producer, uint64_t key, RingShape shape) {
                   need);
   region.usedBytes = used + need;
   RingView ring(reinterpret_cast<unsigned char*>(&region) + used, shape);
-  ring.description() = {kRingMagic, shape};
+  ring.description() = {kRingMagic, shape, ownMemory()};
   DirectoryEntry& entry = region.entries[count];
   entry = {key, used};
   // Pairs with findRing's acquire: whoever sees the count sees the entry and the description.

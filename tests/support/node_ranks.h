@@ -59,6 +59,7 @@ enum class End { Done, Failed, GaveUp };
 struct NodeOptions {
   WaitPolicy waiting;
   std::chrono::milliseconds patience{0};  // a work gives up when it took that long; 0: never
+  Fetching fetching = Fetching::Never;    // over shm
 };
 
 class NodeRanks {
@@ -128,6 +129,7 @@ class NodeRanks {
         context.divisor = ranks;
       }
       if (in_ != out_ || !schedule.copyInPlace) context.referenceBytes = request_.directBytes;
+      context.attachBytes = context.referenceBytes;
       context.offerBytes = request_.directBytes;
       context.guard = {&node_.memory_->board().touch(rank_).touching, node_.memory_->board().poison()};
     }
@@ -215,7 +217,7 @@ class NodeRanks {
   std::unique_ptr<Connector> makeConnector(int rank) {
     std::vector<RankPlace> places;
     for (int peer = 0; peer < ranks_; ++peer) places.push_back({peer, transport_ != Transport::Shm});
-    auto connector = std::make_unique<NodeConnector>(memory_, rank, std::move(places));
+    auto connector = std::make_unique<NodeConnector>(memory_, rank, std::move(places), options_.fetching);
     if (transport_ != Transport::Faulty) return connector;
     return std::make_unique<FaultyConnector>(std::move(connector), rank, &memory_->board().doorbell(rank),
                                              policy_);

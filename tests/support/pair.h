@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "executor/bound_schedule.h"
@@ -22,6 +23,8 @@ struct PairPlan {
   uint32_t slotBytes = 4096;
   Protocol protocol = Protocol::Packet;
   bool direct = true;
+  bool attached =
+      false;  // not direct, and the receiver fetches from the sender's memory, as of another process
 };
 
 class Pair {
@@ -46,7 +49,7 @@ class Pair {
     context.out = out.data();
     context.map = makeChunkMap(in.size(), 1, plan_.chunks, plan_.slotBytes, 1);
     context.call = 5;
-    context.referenceBytes = context.offerBytes = directBytes;
+    context.referenceBytes = context.offerBytes = context.attachBytes = directBytes;
     context.guard = {sending ? &senderTouches : &receiverTouches, &poison};
     return context;
   }
@@ -64,7 +67,12 @@ class Pair {
       endpoint.writer = SlotWriter(ring, plan_.protocol);
     else
       endpoint.reader = SlotReader(ring, plan_.protocol, 0);
-    endpoint.direct = plan_.direct;
+    endpoint.direct = plan_.direct && !plan_.attached;
+    if (!sending && plan_.attached) {
+      endpoint.memory = &*memoryOfSender;
+      endpoint.distance.assumeFar();
+      endpoint.reader.fetch(true);
+    }
     return endpoint;
   }
   Schedule senderSchedule() const {
@@ -86,6 +94,11 @@ class Pair {
 
   PairPlan plan_;
   RingMemory memory_;
+
+ public:
+  std::optional<PeerMemory> memoryOfSender = PeerMemory::attach(ownMemory());
+
+ private:
   Endpoint ends_[2];
 
  public:

@@ -16,11 +16,12 @@ constexpr int kRanks = 3;
 
 class NodeConnectorTest : public testing::Test {
  protected:
-  NodeConnector connectorOf(int rank, const std::vector<bool>& sameProcess = {true, true, true}) const {
+  NodeConnector connectorOf(int rank, const std::vector<bool>& sameProcess = {true, true, true},
+                            Fetching fetching = Fetching::WhereQuicker) const {
     std::vector<RankPlace> places;
     for (int peer = 0; peer < kRanks; ++peer)
       places.push_back({peer, sameProcess[static_cast<size_t>(peer)]});
-    return NodeConnector(memory_, rank, places);
+    return NodeConnector(memory_, rank, places, fetching);
   }
   Doorbell* bell(int rank) const { return &memory_->board().doorbell(rank); }
 
@@ -75,6 +76,45 @@ TEST_F(NodeConnectorTest, OnlyEndsThatAllShareAProcessAreDirect) {
   Endpoint to;
   ASSERT_TRUE(connectorOf(1, {false, true, true}).connect(plan_, to));
   EXPECT_FALSE(to.direct) << "the producer is elsewhere";
+}
+
+// Whoever can read the producer's memory, which here is this process, is ready for references; that it wants
+// them is known later, or set.
+TEST_F(NodeConnectorTest, ReadersInOtherProcessesReachTheProducersMemory) {
+  const std::vector<bool> apart = {false, false, false};
+  Endpoint from;
+  ASSERT_TRUE(connectorOf(0, apart).connect(plan_, from));
+  EXPECT_EQ(from.memory, nullptr) << "no reader";
+  NodeConnector first = connectorOf(1, apart, Fetching::Always), second = connectorOf(2, apart);
+  Endpoint one, two;
+  ASSERT_TRUE(first.connect(plan_, one));
+  ASSERT_TRUE(second.connect(plan_, two));
+  ASSERT_NE(one.memory, nullptr);
+  ASSERT_NE(two.memory, nullptr);
+  const uint32_t there = 17;
+  uint32_t here = 0;
+  EXPECT_EQ(two.memory->read(&here, &there, sizeof(here)), 0);
+  EXPECT_EQ(here, there);
+  EXPECT_FALSE(from.writer.fetched()) << "only one reader wants to fetch";
+  two.reader.fetch(true);
+  EXPECT_TRUE(from.writer.fetched());
+  two.reader.fetch(false);
+  EXPECT_FALSE(from.writer.fetched());
+}
+
+TEST_F(NodeConnectorTest, NobodyFetchesWhereItIsOffOrDirectOrForeign) {
+  Endpoint from, to;
+  ASSERT_TRUE(connectorOf(0, {false, false, false}).connect(plan_, from));
+  ASSERT_TRUE(connectorOf(1, {false, false, false}, Fetching::Never).connect(plan_, to));
+  EXPECT_EQ(to.memory, nullptr);
+  NodeConnector direct = connectorOf(1, {true, true, true}, Fetching::Always);
+  ASSERT_TRUE(direct.connect(plan_, to));
+  EXPECT_EQ(to.memory, nullptr);
+  from.writer.ring().description().producer.token ^= 1;  // another process has its number
+  NodeConnector foreign = connectorOf(1, {false, false, false}, Fetching::Always);
+  ASSERT_TRUE(foreign.connect(plan_, to));
+  EXPECT_EQ(to.memory, nullptr);
+  EXPECT_FALSE(from.writer.fetched());
 }
 
 TEST_F(NodeConnectorTest, ProducersOfOtherNodesAreAnError) {
