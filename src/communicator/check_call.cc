@@ -37,6 +37,16 @@ void checkRank(const char* argument, int rank, int ranks) {
     throw Error(Code::InvalidArgument, concat(argument, " is ", rank, "; it must be in 0..", ranks - 1));
 }
 
+void checkPairs(std::span<const IssuedCall> calls, const Communicator& communicator, int rank) {
+  int sends = 0, receives = 0;
+  for (const IssuedCall& call : calls) {
+    const auto* const peerCall = std::get_if<PeerCall>(&call.call);
+    if (peerCall == nullptr || call.communicator != &communicator) continue;
+    if (peerCall->peer == rank) ++(peerCall->sends ? sends : receives);
+  }
+  if (sends != receives) throw unpairedError(rank, sends, receives);
+}
+
 void checkBuffer(const char* argument, const void* buffer, uint64_t count, uint64_t bytes) {
   if (buffer == nullptr && count > 0)
     throw Error(Code::InvalidArgument,

@@ -2,8 +2,10 @@
 // InvalidArgument naming the argument, its value and what is allowed.
 #pragma once
 
+#include <span>
+
 #include "base/error.h"
-#include "communicator/call.h"
+#include "communicator/issued_call.h"
 
 namespace topoccl {
 
@@ -11,6 +13,9 @@ void checkRank(const char* argument, int rank, int ranks);
 
 // Of messages to itself that a rank issues together: InvalidUsage.
 Error unpairedError(int rank, int sends, int receives);
+
+// Throws it where those among `calls` on that communicator, whose rank this is, are no pairs.
+void checkPairs(std::span<const IssuedCall> calls, const Communicator& communicator, int rank);
 
 // Of `count` elements from `buffer` on, `bytes` in all: there, where there are some, and within the address
 // space.

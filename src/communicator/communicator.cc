@@ -223,6 +223,13 @@ void Communicator::issue(Operation&& mine, const Call& call, const void* stream)
   group::addCall(std::move(issued));
 }
 
+bool Communicator::runTogether(std::span<const IssuedCall> calls) {
+  const Operation operation(*this);
+  if (!tasks_.empty()) return false;
+  member_->run(calls, *this);
+  return true;
+}
+
 std::shared_ptr<HostStream> Communicator::ownStream() {
   if (!own_) {
     own_ = HostStream::start();

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ namespace topoccl {
 class HostStream;
 class Member;
 struct CollectiveCall;
+struct IssuedCall;
 struct PeerCall;
 struct SplitPart;
 
@@ -100,6 +102,10 @@ class Communicator {
   // nothing is reduced.
   void collective(CollectiveCall call, int op, const void* stream);
   void peerCall(const PeerCall& call, const void* stream);
+
+  // Runs calls of this communicator without streams that were issued together, on the calling thread. False,
+  // and nothing has run, where others that were issued before are still to run.
+  bool runTogether(std::span<const IssuedCall> calls);
 
   // Operators of the user; see user_operators.h.
   int createScaledSum(DataType type, const void* scalar, bool deferred);

@@ -110,7 +110,18 @@ bool runInits(const std::vector<Init>& inits) {
   return inBackground;
 }
 
-bool runCalls(std::vector<IssuedCall> calls) {
+// The communicator of all these calls, if none has a stream, to run them at once.
+Communicator* onlyOne(const std::vector<IssuedCall>& calls) {
+  Communicator* const first = calls.front().communicator;
+  return std::all_of(calls.begin(), calls.end(),
+                     [&](const IssuedCall& it) { return it.communicator == first && it.stream == nullptr; })
+             ? first
+             : nullptr;
+}
+
+bool runCalls(std::vector<IssuedCall>& calls) {
+  Communicator* const only = onlyOne(calls);
+  if (only != nullptr && only->runTogether(calls)) return false;
   try {
     launch(std::move(calls));
     return false;
@@ -119,6 +130,15 @@ bool runCalls(std::vector<IssuedCall> calls) {
     return true;
   }
 }
+
+// The memory of a group's calls is for the next group's.
+struct KeptMemory {
+  std::vector<IssuedCall>& calls;
+  ~KeptMemory() {
+    calls.clear();
+    if (current().calls.empty()) current().calls.swap(calls);
+  }
+};
 
 }  // namespace
 
@@ -157,7 +177,8 @@ void end() {
   if (ended.refused) throw Error(*ended.refused);
   if (ended.outOfMemory) throw std::bad_alloc();
   bool inBackground = !ended.inits.empty() && runInits(ended.inits);
-  if (!ended.calls.empty()) inBackground |= runCalls(std::move(ended.calls));
+  const KeptMemory kept{ended.calls};
+  if (!ended.calls.empty()) inBackground |= runCalls(ended.calls);
   if (inBackground) throw Error(Code::InProgress, "the group is in progress");
 }
 

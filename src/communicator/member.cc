@@ -99,14 +99,35 @@ void Member::run(const PeerCall& call) {
   run(work);
 }
 
+void Member::run(std::span<const IssuedCall> calls, const Communicator& communicator) {
+  throwIfUnusable();
+  checkPairs(calls, communicator, rank());
+  try {
+    lines_.begin(calls.size());
+    for (const IssuedCall& issued : calls)
+      std::visit([&](const auto& call) { lines_.add(call, [this](const auto& it) { return issue(it); }); },
+                 issued.call);
+    queues_.clear();
+    lines_.addQueues(queues_);
+  } catch (const std::exception&) {
+    if (lines_.count() != 0) failForMemory();  // what has a number does not run: peers wait for it
+    throw;
+  }
+  runQueues(queues_);
+}
+
 void Member::run(MemberWork& work) {
   Work* const works[] = {&work};
-  Doorbell* bells[] = {doorbell()};
   WorkQueue queue;
   queue.works = works;
+  runQueues({&queue, 1});
+}
+
+void Member::runQueues(std::span<WorkQueue> queues) {
+  Doorbell* bells[] = {doorbell()};
   waiter_.reset(waitPolicy_, bells, 1);
   try {
-    drive({&queue, 1}, waiter_);
+    drive(queues, waiter_);
   } catch (const Error&) {
     throw;
   } catch (const std::exception&) {
@@ -114,7 +135,8 @@ void Member::run(MemberWork& work) {
     throw;
   }
   watch_.moved();
-  if (queue.failed) throwIfFailed();
+  if (std::any_of(queues.begin(), queues.end(), [](const WorkQueue& queue) { return queue.failed; }))
+    throwIfFailed();
 }
 
 unsigned char* Member::scratch(uint64_t bytes) {

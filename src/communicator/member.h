@@ -11,13 +11,16 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
+#include "communicator/call_lines.h"
 #include "communicator/collective_work.h"
 #include "communicator/communicator.h"
+#include "communicator/issued_call.h"
 #include "communicator/node_set_up.h"
 #include "communicator/node_watch.h"
 #include "communicator/peer_work.h"
@@ -55,6 +58,8 @@ class Member {
   // Issue one call and run it to its end without allocating. Throw what went wrong.
   void run(const CollectiveCall& call);
   void run(const PeerCall& call);
+  // Likewise calls of this rank, all of `communicator`, without streams, that were issued together.
+  void run(std::span<const IssuedCall> calls, const Communicator& communicator);
 
   // Throws if the member is poisoned or finalized.
   void throwIfUnusable() const;
@@ -128,6 +133,7 @@ class Member {
 
  private:
   void run(MemberWork& work);
+  void runQueues(std::span<WorkQueue> queues);
   const Board& board() const { return node_.memory->board(); }
   void wakeNode() const;
   void tellOthers();
@@ -161,6 +167,8 @@ class Member {
   std::mutex shrinksMutex_;
   std::map<std::vector<int>, uint64_t> shrinks_;
   Waiter waiter_;
+  CallLines lines_;  // of calls that run together
+  std::vector<WorkQueue> queues_;
   uint32_t finalized_ = 0;
   int64_t lookedForGone_ = 0;  // when, in milliseconds ...
   uint32_t looksForGone_ = 0;  // ... and how often

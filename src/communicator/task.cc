@@ -39,21 +39,15 @@ RankWorks* Task::worksOf(const Communicator& communicator) {
 }
 
 void Task::issue() {
+  for (RankWorks& works : ranks_) works.begin(calls_.size());
   for (const IssuedCall& call : calls_)
     std::visit([&](const auto& it) { worksOf(*call.communicator)->issue(it); }, call.call);
   calls_.clear();
 }
 
 void Task::checkPairs() const {
-  for (const RankWorks& works : ranks_) {
-    int sends = 0, receives = 0;
-    for (const IssuedCall& call : calls_) {
-      const auto* const peerCall = std::get_if<PeerCall>(&call.call);
-      if (peerCall == nullptr || call.communicator != &works.communicator()) continue;
-      if (peerCall->peer == works.member().rank()) ++(peerCall->sends ? sends : receives);
-    }
-    if (sends != receives) throw unpairedError(works.member().rank(), sends, receives);
-  }
+  for (const RankWorks& works : ranks_)
+    topoccl::checkPairs(calls_, works.communicator(), works.member().rank());
 }
 
 void Task::giveUp() noexcept {

@@ -10,20 +10,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "communicator/call.h"
+#include "communicator/issued_call.h"
 #include "communicator/rank_works.h"
 
 namespace topoccl {
-
-class HostStream;
-
-// A call as a group collects it; without a stream its caller waits for it.
-struct IssuedCall {
-  Communicator* communicator;
-  AnyCall call;
-  std::shared_ptr<HostStream> stream;
-  bool inBackground = false;  // the stream is the communicator's own, as its caller doesn't want to wait
-};
 
 class Task : public std::enable_shared_from_this<Task> {
  public:

@@ -77,8 +77,16 @@ TEST_P(OutOfMemory, ACallIsMadeOrRefused) {
   });
 }
 
-// While it runs.
-TEST(OutOfMemoryToo, ACallThatRunsFailsOnAllRanks) {
+// While it runs, alone or as a group.
+class OutOfMemoryInGroup : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Both, OutOfMemoryInGroup, testing::Bool());
+
+TEST_P(OutOfMemoryInGroup, ACallThatRunsFailsOnAllRanks) {
+  const auto call = [](Words& words, ncclComm_t comm) {
+    if (GetParam() && ncclGroupStart() != ncclSuccess) return ncclSystemError;
+    const ncclResult_t result = sum(words, comm, nullptr);
+    return GetParam() ? ncclGroupEnd() : result;
+  };
   const Environment environment{{"TOPOCCL_COLLECTIVE_TIMEOUT", "5"}};
   failEverywhere([&](uint64_t before) {
     Comms comms(2);
@@ -86,12 +94,12 @@ TEST(OutOfMemoryToo, ACallThatRunsFailsOnAllRanks) {
     ncclResult_t peers = ncclInternalError;
     std::thread peer([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));  // so that rank 0 waits, and looks around
-      peers = sum(words[1], comms[1], nullptr);
+      peers = call(words[1], comms[1]);
     });
     failAllocationAfter(before);
-    ncclResult_t result = sum(words[0], comms[0], nullptr);
+    ncclResult_t result = call(words[0], comms[0]);
     const bool failed = hasFailedAnAllocation();
-    if (result != ncclSuccess && stateOf(comms[0]) == ncclSuccess) result = sum(words[0], comms[0], nullptr);
+    if (result != ncclSuccess && stateOf(comms[0]) == ncclSuccess) result = call(words[0], comms[0]);
     peer.join();
     EXPECT_EQ(result == ncclSuccess, peers == ncclSuccess)
         << before << ' ' << result << ' ' << peers << lastError();

@@ -1,4 +1,5 @@
-// A repeated ncclAllReduce of ranks that have a core each neither allocates nor enters the kernel.
+// A repeated ncclAllReduce, or a repeated group of sends and receives, of ranks that have a core each neither
+// allocates nor enters the kernel.
 #include <sched.h>
 
 #include <barrier>
@@ -15,9 +16,38 @@ constexpr int kRanks = 2;
 constexpr int kWarmUp = 20;
 constexpr int kRepeats = 1000;
 
-class Quiet : public testing::TestWithParam<size_t> {};
+// Of `count` floats in all, on rank `rank` of two.
+using Operation = ncclResult_t (*)(int rank, const float* in, float* out, size_t count, ncclComm_t comm);
 
-TEST_P(Quiet, ARepeatedAllReduceNeitherAllocatesNorEntersTheKernel) {
+ncclResult_t allReduce(int, const float* in, float* out, size_t count, ncclComm_t comm) {
+  return ncclAllReduce(in, out, count, ncclFloat, ncclSum, comm, nullptr);
+}
+
+// A message to and from the other one, one to itself, and a collective.
+ncclResult_t group(int rank, const float* in, float* out, size_t count, ncclComm_t comm) {
+  const size_t part = count / 2;
+  ncclGroupStart();
+  for (const int peer : {1 - rank, rank}) {
+    ncclSend(in, part, ncclFloat, peer, comm, nullptr);
+    ncclRecv(out + (peer == rank ? part : 0), part, ncclFloat, peer, comm, nullptr);
+  }
+  ncclAllReduce(in, out + 2 * part, part, ncclFloat, ncclSum, comm, nullptr);
+  return ncclGroupEnd();
+}
+
+struct Repeated {
+  const char* name;
+  Operation operation;
+  size_t count;
+};
+
+std::ostream& operator<<(std::ostream& out, const Repeated& repeated) {
+  return out << repeated.name << '_' << repeated.count;
+}
+
+class Quiet : public testing::TestWithParam<Repeated> {};
+
+TEST_P(Quiet, WhatIsRepeatedNeitherAllocatesNorEntersTheKernel) {
   if (kSanitized) GTEST_SKIP() << "sanitizers allocate and make system calls of their own";
   std::vector<size_t> cores;
   cpu_set_t allowed;
@@ -40,10 +70,8 @@ TEST_P(Quiet, ARepeatedAllReduceNeitherAllocatesNorEntersTheKernel) {
     CPU_ZERO(&only);
     CPU_SET(cores[r], &only);
     ASSERT_EQ(::sched_setaffinity(0, sizeof(only), &only), 0);
-    std::vector<float> in(GetParam(), 1), out(GetParam());
-    const auto call = [&] {
-      return ncclAllReduce(in.data(), out.data(), in.size(), ncclFloat, ncclSum, comms[r], nullptr);
-    };
+    std::vector<float> in(GetParam().count, 1), out(2 * GetParam().count);
+    const auto call = [&] { return GetParam().operation(rank, in.data(), out.data(), in.size(), comms[r]); };
     for (int i = 0; i < kWarmUp; ++i) ASSERT_EQ(call(), ncclSuccess);
     together.arrive_and_wait();
     counted[r] = countCallsFromNowOn() ? 1 : 0;
@@ -62,7 +90,13 @@ TEST_P(Quiet, ARepeatedAllReduceNeitherAllocatesNorEntersTheKernel) {
   for (ncclComm_t comm : comms) EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, Quiet, testing::Values(2, 3000, 300000));
+INSTANTIATE_TEST_SUITE_P(Sizes, Quiet,
+                         testing::Values(Repeated{"all_reduce", allReduce, 2},
+                                         Repeated{"all_reduce", allReduce, 3000},
+                                         Repeated{"all_reduce", allReduce, 300'000},
+                                         Repeated{"group", group, 2}, Repeated{"group", group, 3000},
+                                         Repeated{"group", group, 100'000}),
+                         testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace topoccl::test
