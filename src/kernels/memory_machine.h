@@ -123,7 +123,8 @@ class MemoryMachine {
       ++sends;
       if (prepareSend(outputs[i], step, inputs, piece, bytes)) ++references;
     }
-    referred_ = sends != 0 && references == sends;
+    // Not where some of the readers have offered destinations, which this step fills.
+    referred_ = sends != 0 && references == sends && slotOutputs_ == 0;
     return !touches_ || touch();
   }
 
@@ -371,7 +372,7 @@ class MemoryMachine {
   bool answer_ = false;
   bool touches_ = false;   // this step reads or writes another rank's buffers
   bool placed_ = false;    // this step's data is already where it belongs
-  bool referred_ = false;  // all that this step sends goes by reference
+  bool referred_ = false;  // all that this step sends goes by reference to all
   uint32_t slotOutputs_ = 0;
   uint32_t outputCount_ = 0;
   uint64_t streamedSlots_ = 0;

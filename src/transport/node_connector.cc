@@ -42,7 +42,8 @@ bool NodeConnector::connect(const ConnectionPlan& plan, Endpoint& endpoint) {
 void NodeConnector::setReader(Endpoint& endpoint, const ConnectionPlan& plan, const RingView& ring,
                               uint32_t reader) {
   endpoint.reader = SlotReader(ring, plan.protocol, reader);
-  if (endpoint.direct || fetching_ == Fetching::Never) return;
+  // Of one reader: it may fetch into the slot, where it doesn't just store.
+  if (endpoint.direct || fetching_ == Fetching::Never || plan.shape.readers != 1) return;
   endpoint.memory = memoryOf(plan.connection->from, ring.description().producer);
   if (endpoint.memory == nullptr || fetching_ != Fetching::Always) return;
   endpoint.distance.assumeFar();

@@ -180,6 +180,73 @@ TEST_P(GroupMachine, MovesSpansOfManyPieces) {
       expectExact({.count = count, .chunks = 8, .span = 4, .reduces = reduces, .slotBytes = 256});
 }
 
+// ---- one thread: when readers learn of a message ----
+
+const uint64_t* published = nullptr;
+uint64_t publishedAtCopy = 77;
+
+struct WatchingMover {
+  void combine(const CombineArgs& args) const { copy(args); }
+  void copy(const CombineArgs& args) const {
+    publishedAtCopy = *published;
+    hostCopy(args);
+  }
+};
+
+// Performs in -> {send, out} of 1000 bytes for two readers in this process, of which some have offered a
+// destination.
+void sendAndStore(uint32_t offers) {
+  std::vector<unsigned char> in(1000, 7), out(1000, 1), offered[2] = {out, out};
+  RingMemory memory({2, 1024, 2});
+  Endpoint endpoint;
+  endpoint.writer = SlotWriter(memory.view(), Protocol::Bulk);
+  endpoint.direct = true;
+  uint32_t touching = 0;
+  const uint64_t poison = 0;
+  CallContext context;
+  context.in = in.data();
+  context.out = out.data();
+  context.map = makeChunkMap(in.size(), 1, 1, 1024, 1);
+  context.call = 77;
+  context.referenceBytes = context.offerBytes = 64;
+  context.guard = {&touching, &poison};
+  for (uint32_t reader = 0; reader < offers; ++reader) {
+    Offer offer{};
+    offer.call = 77;
+    offer.bytes = 1000;
+    offer.address = offered[reader].data();
+    SlotReader(memory.view(), Protocol::Bulk, reader).offer(0, offer);
+  }
+  Endpoint* const ends[] = {&endpoint};
+  const void* inputs[4];
+  void* outputs[6];
+  MemoryMachine<SoloGroup, WatchingMover> machine({}, ends, inputs, outputs);
+  machine.start(context, {});
+  Step step;
+  step.inputCount = 1;
+  step.outputCount = 2;
+  const Operand from{Place::In}, to[] = {{Place::Send, 0}, {Place::Out}};
+  published = memory.view().published();
+  ASSERT_TRUE(machine.perform(step, &from, to, 0));
+  EXPECT_EQ(*published, 1U);
+  EXPECT_EQ(memory.view().header(0).kind, offers == 2 ? SlotKind::Staged : SlotKind::Reference);
+  EXPECT_EQ(out, in);
+  for (uint32_t reader = 0; reader < offers; ++reader) EXPECT_EQ(offered[reader], in);
+}
+
+TEST(SoloMachine, PublishesReferencesBeforeItCopiesForItself) {
+  sendAndStore(0);
+  EXPECT_EQ(publishedAtCopy, 1U);
+}
+
+// Whose destination is filled believes that its data is there.
+TEST(SoloMachine, PublishesNothingBeforeAllOfferedDestinationsAreFilled) {
+  for (const uint32_t offers : {1U, 2U}) {
+    sendAndStore(offers);
+    EXPECT_EQ(publishedAtCopy, 0U) << offers << " offers";
+  }
+}
+
 std::string protocolName(const testing::TestParamInfo<Protocol>& info) {
   return info.param == Protocol::Packet ? "packet" : "bulk";
 }

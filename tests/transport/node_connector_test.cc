@@ -28,6 +28,8 @@ class NodeConnectorTest : public testing::Test {
   std::shared_ptr<NodeMemory> memory_ = std::make_shared<NodeMemory>(NodeMemory::make(kRanks, false), kRanks);
   Connection broadcast_{0, {1, 2}, 0, 0};
   ConnectionPlan plan_{&broadcast_, 17, {4, 256, 2}, Protocol::Bulk};
+  Connection one_{0, {1}, 0, 0};
+  ConnectionPlan single_{&one_, 18, {4, 256, 1}, Protocol::Bulk};
 };
 
 TEST_F(NodeConnectorTest, ReadersWaitForTheProducersRing) {
@@ -70,7 +72,7 @@ TEST_F(NodeConnectorTest, OnlyEndsThatAllShareAProcessAreDirect) {
   Endpoint from;
   ASSERT_TRUE(connectorOf(0).connect(plan_, from));
   EXPECT_TRUE(from.direct);
-  plan_.key = 18;
+  plan_.key = 19;
   ASSERT_TRUE(connectorOf(0, {true, true, false}).connect(plan_, from));
   EXPECT_FALSE(from.direct) << "one reader is elsewhere";
   Endpoint to;
@@ -80,41 +82,40 @@ TEST_F(NodeConnectorTest, OnlyEndsThatAllShareAProcessAreDirect) {
 
 // Whoever can read the producer's memory, which here is this process, is ready for references; that it wants
 // them is known later, or set.
-TEST_F(NodeConnectorTest, ReadersInOtherProcessesReachTheProducersMemory) {
+TEST_F(NodeConnectorTest, AReaderInAnotherProcessReachesTheProducersMemory) {
   const std::vector<bool> apart = {false, false, false};
-  Endpoint from;
-  ASSERT_TRUE(connectorOf(0, apart).connect(plan_, from));
+  Endpoint from, to, always;
+  ASSERT_TRUE(connectorOf(0, apart).connect(single_, from));
   EXPECT_EQ(from.memory, nullptr) << "no reader";
-  NodeConnector first = connectorOf(1, apart, Fetching::Always), second = connectorOf(2, apart);
-  Endpoint one, two;
-  ASSERT_TRUE(first.connect(plan_, one));
-  ASSERT_TRUE(second.connect(plan_, two));
-  ASSERT_NE(one.memory, nullptr);
-  ASSERT_NE(two.memory, nullptr);
+  NodeConnector reader = connectorOf(1, apart), keen = connectorOf(1, apart, Fetching::Always);
+  ASSERT_TRUE(reader.connect(single_, to));
+  ASSERT_NE(to.memory, nullptr);
   const uint32_t there = 17;
   uint32_t here = 0;
-  EXPECT_EQ(two.memory->read(&here, &there, sizeof(here)), 0);
+  EXPECT_EQ(to.memory->read(&here, &there, sizeof(here)), 0);
   EXPECT_EQ(here, there);
-  EXPECT_FALSE(from.writer.fetched()) << "only one reader wants to fetch";
-  two.reader.fetch(true);
+  EXPECT_FALSE(from.writer.fetched());
+  ASSERT_TRUE(keen.connect(single_, always));
   EXPECT_TRUE(from.writer.fetched());
-  two.reader.fetch(false);
+  always.reader.fetch(false);
   EXPECT_FALSE(from.writer.fetched());
 }
 
-TEST_F(NodeConnectorTest, NobodyFetchesWhereItIsOffOrDirectOrForeign) {
+TEST_F(NodeConnectorTest, NobodyFetchesWhereItIsOffOrDirectOrForeignOrShared) {
+  const std::vector<bool> apart = {false, false, false};
   Endpoint from, to;
-  ASSERT_TRUE(connectorOf(0, {false, false, false}).connect(plan_, from));
-  ASSERT_TRUE(connectorOf(1, {false, false, false}, Fetching::Never).connect(plan_, to));
+  ASSERT_TRUE(connectorOf(0, apart).connect(single_, from));
+  ASSERT_TRUE(connectorOf(1, apart, Fetching::Never).connect(single_, to));
   EXPECT_EQ(to.memory, nullptr);
-  NodeConnector direct = connectorOf(1, {true, true, true}, Fetching::Always);
-  ASSERT_TRUE(direct.connect(plan_, to));
+  ASSERT_TRUE(connectorOf(1, {true, true, true}, Fetching::Always).connect(single_, to));
   EXPECT_EQ(to.memory, nullptr);
   from.writer.ring().description().producer.token ^= 1;  // another process has its number
-  NodeConnector foreign = connectorOf(1, {false, false, false}, Fetching::Always);
-  ASSERT_TRUE(foreign.connect(plan_, to));
+  ASSERT_TRUE(connectorOf(1, apart, Fetching::Always).connect(single_, to));
   EXPECT_EQ(to.memory, nullptr);
   EXPECT_FALSE(from.writer.fetched());
+  ASSERT_TRUE(connectorOf(0, apart).connect(plan_, from));
+  ASSERT_TRUE(connectorOf(1, apart, Fetching::Always).connect(plan_, to));
+  EXPECT_EQ(to.memory, nullptr) << "two readers";
 }
 
 TEST_F(NodeConnectorTest, ProducersOfOtherNodesAreAnError) {
