@@ -1,6 +1,10 @@
 # How every target of this project is built. Flags are set per target, never globally.
 
 find_package(Threads REQUIRED)
+include(GNUInstallDirs)
+
+# The NCCL version of include/nccl.h, for the file name libnccl.so.VERSION.
+set(NCCL_INTERFACE_VERSION 2.32.3)
 
 # Programs land in build/<preset>/bin and libraries in build/<preset>/lib.
 if(PROJECT_IS_TOP_LEVEL)

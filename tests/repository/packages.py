@@ -15,6 +15,7 @@ ALWAYS_THERE = {"base"}
 
 CMAKE_PACKAGES = {
     "Threads": "base",
+    "topoccl": "base",  # this project
     "PkgConfig": "pkg-config",
     "GTest": "libgtest-dev",
     "benchmark": "libbenchmark-dev",
