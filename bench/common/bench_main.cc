@@ -73,7 +73,7 @@ int run(int argumentCount, char** arguments, const Collective& collective) {
   std::optional<Launch> launch;
   if (!seat) launch = detectLaunch(processEnvironment);
   const bool isFirst = !seat && (!launch || launch->rank == 0);
-  const Options options = parseOptions(argumentCount, arguments, isFirst);
+  Options options = parseOptions(argumentCount, arguments, isFirst);
   if (options.help) {
     if (isFirst) std::fputs(usage(collective.traits().program).c_str(), stdout);
     return 0;
@@ -88,6 +88,7 @@ int run(int argumentCount, char** arguments, const Collective& collective) {
                       std::to_string(launch->ranks) + ", so --ranks can't start more; use one of the two");
   }
   if (launch && launch->ranks > 1) return runLaunched(collective, options, *launch, team);
+  if (launch && options.processes == 0) options.processes = 1;  // a job of one is one
   return runLocal(collective, options, team);
 }
 
