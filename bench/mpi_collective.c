@@ -2,7 +2,7 @@
  * through memory, averaged over ranks. Floats, sum, root 0. One line per size: "BYTES MICROSECONDS", where
  * BYTES is the larger buffer, rounded down to equal blocks.
  *
- *   mpirun -np 2 ompi_collective COLLECTIVE MINBYTES MAXBYTES FACTOR ITERATIONS
+ *   mpirun -np 2 mpi_collective COLLECTIVE MINBYTES MAXBYTES FACTOR ITERATIONS
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -102,9 +102,9 @@ static float* allocate(void) {
 }
 
 static void printUsage(FILE* file) {
-  fprintf(file, "usage: ompi_collective COLLECTIVE MINBYTES MAXBYTES FACTOR ITERATIONS\nCOLLECTIVE:");
+  fprintf(file, "usage: mpi_collective COLLECTIVE MINBYTES MAXBYTES FACTOR ITERATIONS\nCOLLECTIVE:");
   for (int i = 0; i < kCount; i++) fprintf(file, " %s", kCollectives[i].name);
-  fprintf(file, "\nPrints \"BYTES MICROSECONDS\" for each size, by Open MPI.\n");
+  fprintf(file, "\nPrints \"BYTES MICROSECONDS\" for each size, by the MPI that it was built with.\n");
 }
 
 int main(int argc, char** argv) {
