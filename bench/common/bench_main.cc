@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -22,7 +24,9 @@
 namespace topoccl::bench {
 namespace {
 
-constexpr double kMeetingSeconds = 60;  // unless TOPOCCL_INIT_TIMEOUT says how long ranks may take to come
+// How long ranks may take to come, unless TOPOCCL_INIT_TIMEOUT says so, in its range.
+constexpr double kMeetingSeconds = 60, kShortestMeeting = 0.001, kLongestMeeting = 604800;
+constexpr int64_t kMaxRanks = 1 << 16;
 
 // What is opened later must not become a closed standard output.
 void takeStandardDescriptors() {
@@ -46,11 +50,17 @@ int runChild(const Collective& collective, const Options& options, const ChildSe
   return runTeam(collective, options, team);
 }
 
+// The library counts the empty variable as unset.
+double meetingSeconds() {
+  const bool isSet = processEnvironment("TOPOCCL_INIT_TIMEOUT").value_or("") != "";
+  if (!isSet) return kMeetingSeconds;
+  return numberVariable("TOPOCCL_INIT_TIMEOUT", kMeetingSeconds, kShortestMeeting, kLongestMeeting);
+}
+
 int runLaunched(const Collective& collective, const Options& options, const Launch& launch, TeamSeat team) {
   BoardFileRequest request{boardDirectory(), launch.jobKey, launch.rank, launch.ranks,
                            Board::bytesNeeded(launch.ranks * options.threads)};
-  const double seconds = numberVariable("TOPOCCL_INIT_TIMEOUT", kMeetingSeconds);
-  request.patience = std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
+  request.patience = std::chrono::milliseconds(static_cast<int64_t>(1000 * meetingSeconds()));
   const BoardFile file(request);
   team.process = launch.rank;
   team.localProcess = launch.localRank;
@@ -59,8 +69,7 @@ int runLaunched(const Collective& collective, const Options& options, const Laun
   return runTeam(collective, options, team);
 }
 
-int runLocal(const Collective& collective, const Options& options, TeamSeat team) {
-  const int processes = options.processes > 0 ? options.processes : deviceCount();
+int runLocal(const Collective& collective, const Options& options, int processes, TeamSeat team) {
   const int drivers = processes * options.threads;
   if (processes > 1) return superviseLocalRanks(team.arguments, processes, drivers);
   const MemoryMap map = MemoryMap::anonymous(Board::bytesNeeded(drivers));
@@ -68,12 +77,31 @@ int runLocal(const Collective& collective, const Options& options, TeamSeat team
   return runTeam(collective, options, team);
 }
 
+// How many there are is said by the launcher, else by --ranks, else by the devices.
+int processesOf(const std::optional<Launch>& launch, const Options& options) {
+  if (!launch) return options.processes > 0 ? options.processes : deviceCount();
+  if (launch->ranks == 1) return std::max(1, options.processes);
+  if (options.processes <= 1) return launch->ranks;
+  throw Failure(ExitCode::BadArguments, launch->launcher + " made this rank " + std::to_string(launch->rank) +
+                                            " of " + std::to_string(launch->ranks) +
+                                            ", so --ranks can't start more; use one of the two");
+}
+
+void checkRanks(int processes, const Options& options) {
+  const int64_t ranks = int64_t{processes} * options.threads * options.devicesPerThread;
+  if (ranks <= kMaxRanks) return;
+  throw Failure(ExitCode::BadArguments,
+                std::to_string(processes) + " processes x " + std::to_string(options.threads) +
+                    " threads x " + std::to_string(options.devicesPerThread) +
+                    " devices are too many ranks: at most " + std::to_string(kMaxRanks));
+}
+
 int run(int argumentCount, char** arguments, const Collective& collective) {
   const std::optional<ChildSeat> seat = takeChildSeat();
   std::optional<Launch> launch;
   if (!seat) launch = detectLaunch(processEnvironment);
   const bool isFirst = !seat && (!launch || launch->rank == 0);
-  Options options = parseOptions(argumentCount, arguments, isFirst);
+  const Options options = parseOptions(argumentCount, arguments, isFirst);
   if (options.help) {
     if (isFirst) std::fputs(usage(collective.traits().program).c_str(), stdout);
     return 0;
@@ -82,14 +110,10 @@ int run(int argumentCount, char** arguments, const Collective& collective) {
   team.argumentCount = argumentCount;
   team.arguments = arguments;
   if (seat) return runChild(collective, options, *seat, team);
-  if (launch && launch->ranks > 1 && options.processes > 1) {
-    throw Failure(ExitCode::BadArguments,
-                  launch->launcher + " started this as rank " + std::to_string(launch->rank) + " of " +
-                      std::to_string(launch->ranks) + ", so --ranks can't start more; use one of the two");
-  }
+  const int processes = processesOf(launch, options);
+  checkRanks(processes, options);
   if (launch && launch->ranks > 1) return runLaunched(collective, options, *launch, team);
-  if (launch && options.processes == 0) options.processes = 1;  // a job of one is one
-  return runLocal(collective, options, team);
+  return runLocal(collective, options, processes, team);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Who started this process: mpirun (Open MPI, MPICH), torchrun or srun tell by environment variables which
-// rank it is. Pure: reads only the environment it is given.
+// rank it is. Reads only the environment it is given, and asks about a descriptor that it names.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,9 @@ struct Launch {
   std::string jobKey;  // equal for all ranks of one job, different for other jobs of the same user
 };
 
-// Nothing if no launcher's variables are set; empty ones count as unset. Throws Failure where half of them
-// are set, where they contradict each other or say that the ranks sit on several hosts.
+// Nothing if no launcher's variables are set; empty ones count as unset. Where several launchers' are, the
+// innermost counts. Throws Failure where half of them are set, where they contradict each other or say that
+// the ranks sit on several hosts.
 std::optional<Launch> detectLaunch(const Environment& environment);
 
 }  // namespace topoccl::bench

@@ -34,7 +34,7 @@ Sweep::Sweep(const Options& options, uint64_t maxBytes, const LocalRanks& ranks,
       reports_(reports),
       checker_(ranks, board),
       watchdog_(options.timeoutSeconds, [&board] { board.fail(); }),
-      wantedBandwidth_(numberVariable("NCCL_TESTS_MIN_BW", -1)) {}
+      wantedBandwidth_(numberVariable("NCCL_TESTS_MIN_BW", -1, -1, 1e12)) {}
 
 Summary Sweep::run() {
   const std::vector<Combination> all = combinations();

@@ -132,14 +132,14 @@ class Team {
 
   DeviceLine deviceLine(int thread, int local) const {
     const int perProcess = options_.threads * ranksPerDriver();
-    const double first = numberVariable("NCCL_TESTS_DEVICE", seat_.localProcess * perProcess);
+    const int wanted = static_cast<int>(numberVariable("NCCL_TESTS_DEVICE", -1, -1, 65535));
+    const int first = wanted < 0 ? seat_.localProcess * perProcess : wanted;
     const int inProcess = thread * ranksPerDriver() + local;
     DeviceLine line;
     line.rank = firstRank() + inProcess;
     line.pid = getpid();
     std::snprintf(line.host, sizeof line.host, "%s", hostName().c_str());
-    const auto index =
-        static_cast<size_t>(std::max(0, static_cast<int>(first) + inProcess)) % devices_.size();
+    const auto index = static_cast<size_t>(first + inProcess) % devices_.size();
     line.device = devices_[index].index;
     std::snprintf(line.name, sizeof line.name, "%s", devices_[index].name);
     return line;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -24,11 +25,15 @@ bool parse(std::string_view text, Number& number) {
 
 }  // namespace
 
-double numberVariable(const char* name, double fallback) {
+double numberVariable(const char* name, double fallback, double low, double high) {
   const char* text = std::getenv(name);
   if (text == nullptr) return fallback;
   double number = 0;
-  if (!parse(text, number)) reject(name, text, "a number");
+  if (!parse(text, number) || !(number >= low && number <= high)) {
+    std::ostringstream allowed;
+    allowed << "a number from " << low << " to " << high;
+    reject(name, text, allowed.str());
+  }
   return number;
 }
 

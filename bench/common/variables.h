@@ -6,8 +6,8 @@
 
 namespace topoccl::bench {
 
-// `fallback` where it is unset. Throws BadArguments for what is no number.
-double numberVariable(const char* name, double fallback);
+// `fallback` where it is unset. Throws BadArguments for what is no number from `low` to `high`.
+double numberVariable(const char* name, double fallback, double low, double high);
 
 // Whole numbers >= 0 between colons, one per word of `form` ("RANK:ELEMENT:BIT"); empty where it is unset.
 // Throws BadArguments for anything else.

@@ -165,6 +165,14 @@ TEST(AllReducePerf, MistakesEndWithTheirCode) {
   EXPECT_EQ(perf("-o plus").code, 255);
   EXPECT_EQ(perf("--device cuda").code, 5);
   EXPECT_EQ(perf("--help").code, 0);
+  const Outcome tooMany = perf("--ranks 2 -t 4096 -g 4096");
+  EXPECT_EQ(tooMany.code, 255);
+  EXPECT_TRUE(contains(tooMany.errors, "2 processes x 4096 threads x 4096 devices")) << tooMany.errors;
+  for (const char* value : {"0", "-1", "1e300", "nan", "soon"}) {
+    const Outcome run = perf("", std::string("RANK=0 WORLD_SIZE=2 TOPOCCL_INIT_TIMEOUT=") + value);
+    EXPECT_EQ(run.code, 255) << value;
+    EXPECT_TRUE(contains(run.errors, "must be a number from 0.001 to 604800")) << run.errors;
+  }
 }
 
 TEST(AllReducePerf, RunsUnderTorchrunsVariables) {
@@ -181,58 +189,6 @@ TEST(AllReducePerf, RunsUnderTorchrunsVariables) {
   const Outcome both = perf("--ranks 2", common + " RANK=0 LOCAL_RANK=0");
   EXPECT_EQ(both.code, 255) << both.text;
 }
-
-// Both by the names that Debian gives them where both are installed.
-struct Mpirun {
-  const char* name;
-  std::vector<std::string> programs;
-  const char* says;  // of itself
-  const char* options;
-};
-
-void PrintTo(const Mpirun& mpirun, std::ostream* out) {
-  *out << mpirun.name;
-}
-
-class UnderMpirun : public testing::TestWithParam<Mpirun> {
- protected:
-  // How to call it, or nothing.
-  static std::string found() {
-    for (const std::string& program : GetParam().programs)
-      if (contains(shell(program + " --version").text, GetParam().says)) return program + GetParam().options;
-    return "";
-  }
-};
-
-// A job has the ranks that it was started with: one, as many as cores, more.
-TEST_P(UnderMpirun, RunsTheRanksThatItStarts) {
-  const std::string mpirun = found();
-  if (mpirun.empty()) GTEST_SKIP() << "SKIPPED: " << GetParam().name << " is not installed";
-  const std::string root = geteuid() == 0 ? "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " : "";
-  for (const int ranks : {1, 2, 3}) {
-    const Outcome run =
-        shell(root + mpirun + " -np " + std::to_string(ranks) + " " PERF_QUOTED " -b 64 -e 64 -n 2");
-    EXPECT_EQ(run.code, 0) << run.text << run.errors;
-    EXPECT_EQ(countOf(run.text, "#  Rank "), ranks) << run.text << run.errors;
-    EXPECT_EQ(table(run.text).size(), 1U) << run.text << run.errors;
-  }
-}
-
-// What one rank is told wrong ends the job, and is said.
-TEST_P(UnderMpirun, FailsAsAWhole) {
-  const std::string mpirun = found();
-  if (mpirun.empty()) GTEST_SKIP() << "SKIPPED: " << GetParam().name << " is not installed";
-  const std::string root = geteuid() == 0 ? "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " : "";
-  const Outcome run = shell(root + mpirun + " -np 2 " PERF_QUOTED " --ranks 2");
-  EXPECT_NE(run.code, 0);
-  EXPECT_TRUE(contains(run.text + run.errors, "so --ranks can't start more")) << run.text << run.errors;
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    All, UnderMpirun,
-    testing::Values(Mpirun{"OpenMPI", {"mpirun.openmpi", "mpirun"}, "Open MPI", " --oversubscribe"},
-                    Mpirun{"MPICH", {"mpirun.mpich", "mpirun"}, "HYDRA", ""}),
-    testing::PrintToStringParamName());
 
 // A run that goes on until it is told to end, as the leader of its own process group.
 class Endless {
