@@ -8,7 +8,7 @@ import tempfile
 
 import check as c
 
-SOURCES = ("README.md", "examples/all_reduce.c")
+SOURCES = ("README.md", "docs/getting_started.md", "examples/all_reduce.c", "examples/launched.c")
 COMMAND = re.compile(r"^[ *]*(cc .*)$", re.MULTILINE)
 SHOWN_PROGRAM = "program.c"  # the reader's own
 
