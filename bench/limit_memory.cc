@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "limits.h"
+#include "limit_sweep.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 
 #include "kernels/combine_args.h"
 #include "kernels/slot_ring.h"
-#include "limits.h"
+#include "limit_sweep.h"
 
 namespace {
 

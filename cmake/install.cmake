@@ -6,6 +6,10 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_BINDIR}")
+  message(FATAL_ERROR "CMAKE_INSTALL_LIBDIR=${CMAKE_INSTALL_LIBDIR} and CMAKE_INSTALL_BINDIR=${CMAKE_INSTALL_BINDIR} "
+    "must be relative to the prefix, so that what is installed can be moved")
+endif()
 set(nccl_dir ${CMAKE_INSTALL_LIBDIR}/topoccl)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/topoccl)
 set(header_dir ${CMAKE_INSTALL_INCLUDEDIR}/topoccl)
@@ -45,6 +49,14 @@ foreach(name topoccl topoccl-nccl)
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endforeach()
 
+foreach(package libtopoccl0=runtime libtopoccl-dev=development topoccl-tools=tools)
+  string(REPLACE "=" ";" package ${package})
+  list(GET package 0 name)
+  list(GET package 1 component)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/${name}
+    RENAME copyright COMPONENT ${component})
+endforeach()
+
 # Programs find the library beside them, wherever the prefix is moved to.
 function(topoccl_install_programs)
   foreach(program ${ARGN})
@@ -75,7 +87,6 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME libtopoccl0)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "Collective communication with NCCL's C API
  All-reduce, broadcast, all-gather and the like between processes and threads of one
  host, on its CPU cores. Contains libtopoccl.so.0, and in a folder of its own a

@@ -10,8 +10,12 @@ CONTENTS = {
                        r"topoccl/libnccl\.so$", r"topoccl-config\.cmake$", r"pkgconfig/topoccl\.pc$"],
     "topoccl-tools": [r"bin/all_reduce_perf$", r"bin/topoccl_devices$"],
 }
-DEPENDS = {"libtopoccl0": r"libc6 .*libsodium|libsodium.*libc6 ", "libtopoccl-dev": r"^libtopoccl0 \(= 0\.1\.0\)$",
-           "topoccl-tools": r"libtopoccl0 \(= 0\.1\.0\)"}
+NVIDIAS = r"(usr/lib/libnccl[^/]*|usr/include/nccl\.h)$"  # where its packages have theirs
+
+
+def depends_of(version):
+    ours = rf"libtopoccl0 \(= {re.escape(version)}\)"
+    return {"libtopoccl0": r"libc6 .*libsodium|libsodium.*libc6 ", "libtopoccl-dev": f"^{ours}$", "topoccl-tools": ours}
 
 
 def test(arguments, folder):
@@ -21,17 +25,21 @@ def test(arguments, folder):
     packages = {path.name.split("_")[0]: path for path in (folder / "packages").glob("*.deb")}
     expect(packages.keys() == CONTENTS.keys(), f"packages {sorted(packages)}")
     root = folder / "root"
+    cache = (arguments.build / "CMakeCache.txt").read_text(encoding="utf-8")
+    wanted_depends = depends_of(re.search(r"^CMAKE_PROJECT_VERSION:STATIC=(.*)$", cache, re.MULTILINE).group(1))
     for name, path in packages.items():
         listed = [line.split()[5] for line in run("dpkg-deb", "--contents", path).splitlines()]
         for wanted in CONTENTS[name]:
             expect(any(re.search(wanted, file) for file in listed), f"{name}: no {wanted} in {listed}")
         for file in listed:
             if not file.endswith("/"):
+                expect(not re.search(NVIDIAS, file), f"{file} in {name} is NVIDIA's")
                 owners = [other for other, patterns in CONTENTS.items()
                           if any(re.search(pattern, file) for pattern in patterns)]
                 expect(owners in ([], [name]), f"{file} in {name}")
+        expect(any(file.endswith(f"share/doc/{name}/copyright") for file in listed), f"{name}: no copyright")
         depends = run("dpkg-deb", "--field", path, "Depends").strip()
-        expect(re.search(DEPENDS[name], depends), f"{name} depends on {depends}")
+        expect(re.search(wanted_depends[name], depends), f"{name} depends on {depends}")
         run("dpkg-deb", "--extract", path, root)
     run("cmake", "-S", CONSUMER, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={root}/usr",
         f"-DCMAKE_C_COMPILER={arguments.compiler}")
