@@ -60,6 +60,14 @@ FAULTS = [
     ("words", "src/base/fault.h", '"/tmp/x"', "absolute path /tmp"),
     ("words", "docs/fault.md", "http" + "://mirror.example/x", "host mirror.example"),
     ("words", "scripts/fault.sh", "ping 10.1.2.3", "address 10.1.2.3"),
+    ("messages", "src/base/fault.cc", 'throw Error(c, concat("the moon is ", phase, " tonight"));', "has: the moon is ... tonight"),
+    ("messages", "src/base/fault.cc", 'throw Error(c, concat("moon is ", x, "; it must be at least 1"));', "has: moon is ... ; it"),
+    ("messages", "src/base/fault.cc", 'std::string why() { return "the moon is "\n"full"; }', "has: the moon is full"),
+    ("messages", "src/base/fault.cc", 'fail(x ? "the moon is full" : "");', "has: the moon is full"),
+    ("messages", "src/base/fault.cc", 'log(Level::Warn, Subsystem::Init, "the moon is full");', "has: the moon is full"),
+    ("messages", "bench/common/fault.cc", 'std::fprintf(stderr, "moon %d is full\\n", x);', "has: moon ... is full"),
+    ("messages", "scripts/fault.sh", 'fail "the moon $1 is full"', "has: the moon ... is full"),
+    ("messages", "docs/troubleshooting.md", "```\nout of memory | the moon is full\n```", "no source has: the moon is full"),
 ]
 # Legal lines that look like faults: check, file, text.
 LEGAL = [
@@ -69,13 +77,17 @@ LEGAL = [
     ("atomics", "src/executor/legal.h", "// std::atomic is not for here"),
     ("atomics", "src/bootstrap/legal.h", "#include <atomic>\nstd::atomic<bool> aborted_;"),
     ("packages", "scripts/legal.sh", "x=(hidden); case $x in a | hidden) echo 'hidden' \"hidden\" ;; esac # hidden"),
+    ("messages", "src/base/legal.cc", '// fail("the moon is full")\nlog(Level::Info, Subsystem::Init, "the moon is full");'),
+    ("messages", "src/base/legal.cc", 'throw Error(Code::InProgress, "the moon is full"); static_assert(x, "the moon is full");'),
+    ("messages", "src/base/legal.cc", 'reject(concat("nranks is ", count, "; it must be at least 1"));'),
     ("links", "docs/legal.md", "`[x](nowhere.md)` [y](https://doi.org/1)"),
     ("words", "tests/legal.cc", 'char name[] = "/tmp/legal.XXXXXX";'),
     ("words", "docs/legal.md", "in/out/scratch 127.0.0.1 192.0.2.7 ${HOME}/x /proc/self/maps"),
 ]
 COPIED = ("src", "include", "scripts", "cmake", "tests", "docs")
 REPORTED_FOR = {"build_tree": "scripts/build.sh"}  # whatever file is at fault
-COPIED_FOR = {"headers": ("src/base", "include"), "tidy": ()}  # compiling every header for each proof would take minutes
+COPIED_FOR = {"headers": ("src/base", "include"), "tidy": (),  # compiling every header for each proof would take minutes
+              "messages": ("src", "bench", "tools", "scripts", "docs")}
 
 
 def findings(name, root, compiler):
