@@ -176,8 +176,10 @@ TEST(AllReducePerf, MistakesEndWithTheirCode) {
 }
 
 TEST(AllReducePerf, RunsUnderTorchrunsVariables) {
-  const std::string common = " WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" +
-                             std::to_string(20000 + getpid() % 20000);
+  const std::string common =
+      " WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 GROUP_RANK=0 GROUP_WORLD_SIZE=1 TORCHELASTIC_RUN_ID=none "
+      "TORCHELASTIC_RESTART_COUNT=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=" +
+      std::to_string(20000 + getpid() % 20000);
   Outcome other{};
   std::thread second([&] { other = perf("-b 64 -e 64", common + " RANK=1 LOCAL_RANK=1"); });
   const Outcome first = perf("-b 64 -e 64", common + " RANK=0 LOCAL_RANK=0");
