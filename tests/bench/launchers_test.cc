@@ -126,6 +126,14 @@ TEST_P(Launchers, AUsersProgramTakesItsRankFromTheEnvironment) {
   EXPECT_EQ(countOf(outcome.text, " of 3: all sums are right"), 3) << outcome.text << outcome.errors;
 }
 
+// As docs/launching.md shows it.
+TEST(Launched, RanksOfAScriptMeet) {
+  const std::string job = "MASTER_PORT=" + std::to_string(20000 + getpid() % 10000);
+  expectTable(shell("for rank in 0 1 2; do env -u TORCHELASTIC_RUN_ID RANK=$rank WORLD_SIZE=3 " + job +
+                    " " PERF " -b 64 -e 64 -n 2 & done; wait"),
+              3);
+}
+
 TEST(Launched, AProgramWithoutLauncherOrIdSaysWhatIsMissing) {
   const std::string none = "env -u OMPI_COMM_WORLD_RANK -u PMI_RANK -u RANK -u SLURM_PROCID -u NCCL_COMM_ID ";
   const Outcome noLauncher = shell(none + EXAMPLE);
