@@ -38,7 +38,8 @@ void onConfinedProcesses(const std::function<void(int rank, ncclComm_t comm, ncc
   for (int rank = 0; rank < kRanks; ++rank)
     children.push_back(startChild([&] {
       ncclComm_t comm = nullptr;
-      body(rank, comm, ncclCommInitRank(&comm, kRanks, id, rank));
+      const ncclResult_t result = ncclCommInitRank(&comm, kRanks, id, rank);
+      body(rank, comm, result);
       return testing::Test::HasFailure() ? 1 : 0;
     }));
   for (const pid_t child : children) EXPECT_EQ(endOf(child), "");
