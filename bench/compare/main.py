@@ -19,6 +19,9 @@ import report
 ITERATIONS = ((4 << 10, 2000), (256 << 10, 200), (4 << 20, 30), (1 << 62, 8))
 
 
+TICKS = 3 / os.sysconf("SC_CLK_TCK")  # by which the kernel's count may be off, at each end of a short run
+
+
 @dataclass
 class Group:
     first: int
@@ -80,7 +83,7 @@ def one_run(job, series, group, binding, limit):
     except subprocess.TimeoutExpired:
         times = {}
     took = (time.monotonic() - begin) * os.cpu_count()
-    foreign = max(0.0, (busy_seconds() - busy - (own_seconds() - own)) / took)
+    foreign = max(0.0, (busy_seconds() - busy - (own_seconds() - own) - TICKS) / took)
     return {"series": series.name, "binding": binding, "state": judge.state(before, core_ping(job)),
             "foreign": round(foreign, 3), "times": times, "command": shlex.join(command)}
 

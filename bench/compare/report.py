@@ -65,9 +65,11 @@ def plot(path, job, rows):
     from matplotlib import pyplot
 
     panels = sorted({(row["binding"], row["state"]) for row in rows})
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(6.5 * len(panels), 5), sharey=True, squeeze=False)
+    columns = min(2, len(panels))
+    lines = (len(panels) + columns - 1) // columns
+    figure, axes = pyplot.subplots(lines, columns, figsize=(6.5 * columns, 4.5 * lines), sharey=True, squeeze=False)
     styles = {name: style for name, style in zip(ORDER, ("C0-o", "C0:", "C0--", "C1-s", "C2-^", "C3-v", "k--", "k:"))}
-    for (binding, state), axis in zip(panels, axes[0]):
+    for (binding, state), axis in zip(panels, axes.flat):
         some = [row for row in rows if (row["binding"], row["state"]) == (binding, state)]
         for name in ORDER:
             points = [(row["bytes"], row["series"][name]["us"]) for row in some if name in row["series"]]
