@@ -87,10 +87,9 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME libtopoccl0)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
-set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "Collective communication with NCCL's C API
- All-reduce, broadcast, all-gather and the like between processes and threads of one
- host, on its CPU cores. Contains libtopoccl.so.0, and in a folder of its own a
- libnccl.so.2 that programs written for NCCL can load instead of NVIDIA's.")
+set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "All-reduce, broadcast, all-gather and the like between processes and threads of one
+host, on its CPU cores. Contains libtopoccl.so.0, and in a folder of its own a
+libnccl.so.2 that programs written for NCCL can load instead of NVIDIA's.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtopoccl-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)

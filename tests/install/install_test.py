@@ -52,6 +52,9 @@ def test(arguments, folder):
     by_find_package(arguments, moved, folder / "cmake")
     by_pkg_config(arguments, moved, folder / "pkg config")
     without_prefix(arguments, moved, folder)
+    written = {path.stem for path in (arguments.root / "bench").glob("*_perf.cc")}
+    installed = {path.name for path in (moved / "bin").glob("*_perf")}
+    expect(written == installed, f"benches written or installed, but not both: {sorted(written ^ installed)}")
     for program in ("topoccl_devices", "all_reduce_perf"):
         expect(f"usage: {program}" in run(moved / "bin" / program, "--help"), program)
     output = run(moved / "bin/all_reduce_perf", "-b", "8", "-e", "1K", "--ranks", "2")

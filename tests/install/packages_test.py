@@ -5,12 +5,12 @@ import re
 from installed import CONSUMER, expect, expect_sum, main, need, run
 
 CONTENTS = {
-    "libtopoccl0": [r"lib/libtopoccl\.so\.0$", r"topoccl/libnccl\.so\.2$"],
-    "libtopoccl-dev": [r"include/topoccl/nccl\.h$", r"include/topoccl/topoccl\.h$", r"lib/libtopoccl\.so$",
+    "libtopoccl0": [r"/libtopoccl\.so\.0$", r"topoccl/libnccl\.so\.2$"],
+    "libtopoccl-dev": [r"include/topoccl/nccl\.h$", r"include/topoccl/topoccl\.h$", r"/libtopoccl\.so$",
                        r"topoccl/libnccl\.so$", r"topoccl-config\.cmake$", r"pkgconfig/topoccl\.pc$"],
     "topoccl-tools": [r"bin/all_reduce_perf$", r"bin/topoccl_devices$"],
 }
-NVIDIAS = r"(usr/lib/libnccl[^/]*|usr/include/nccl\.h)$"  # where its packages have theirs
+NVIDIAS = r"(usr/lib/([^/]+-linux-gnu/)?libnccl[^/]*|usr/include/nccl\.h)$"  # where its packages have theirs
 
 
 def depends_of(version):
@@ -40,6 +40,8 @@ def test(arguments, folder):
         expect(any(file.endswith(f"share/doc/{name}/copyright") for file in listed), f"{name}: no copyright")
         depends = run("dpkg-deb", "--field", path, "Depends").strip()
         expect(re.search(wanted_depends[name], depends), f"{name} depends on {depends}")
+        text = run("dpkg-deb", "--field", path, "Description")
+        expect("\n  " not in text, f"{name}: lines of its description are not filled:\n{text}")
         run("dpkg-deb", "--extract", path, root)
     run("cmake", "-S", CONSUMER, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={root}/usr",
         f"-DCMAKE_C_COMPILER={arguments.compiler}")
