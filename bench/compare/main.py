@@ -108,6 +108,8 @@ def rounds(job, series, number, options):
                         job.discarded.setdefault(one.name, {}).setdefault(why, 0)
                         job.discarded[one.name][why] += 1
         series = [one for one in series if one.name not in job.missing]
+        if not series:
+            break
     print(file=sys.stderr)
 
 
@@ -150,6 +152,10 @@ def main():
     if not (job.bin / f"{job.collective}_perf").exists() or not (job.bin / "core_ping").exists():
         sys.exit(f"compare.sh: no {job.collective}_perf and core_ping in {job.bin}: build them (scripts/build.sh)")
     series = [one for one in peers.all_series(job) if not options.only or one.name in options.only]
+    unknown = set(options.only or ()) - {one.name for one in peers.all_series(job)}
+    if unknown or not series:
+        names = ", ".join(one.name for one in peers.all_series(job))
+        sys.exit(f"compare.sh: --only {' '.join(sorted(unknown))}: no such series; there are {names}")
     rounds(job, series, options.rounds, options)
     rows = judge.rows(job.runs, peers.OURS, peers.FLOORS)
     for row in rows:

@@ -65,6 +65,9 @@ def plot(path, job, rows):
     from matplotlib import pyplot
 
     panels = sorted({(row["binding"], row["state"]) for row in rows})
+    if not panels:
+        print("compare.sh: no plot: no run counted", file=sys.stderr)
+        return
     columns = min(2, len(panels))
     lines = (len(panels) + columns - 1) // columns
     figure, axes = pyplot.subplots(lines, columns, figsize=(6.5 * columns, 4.5 * lines), sharey=True, squeeze=False)
